@@ -157,7 +157,7 @@ func TestReloads(t *testing.T) {
 		t.Errorf("live %q, job %+v", n.livePJSIP(), job)
 	}
 
-	s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.List(a, "EndpointList", "ObjectName", "alice") })
+	endpoints(s, &n, func() []string { return []string{"alice"} })
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "carol"))
 	job = do(t, n)
 	wantState(t, job, helpers.JobDone, "")
@@ -215,14 +215,13 @@ func TestOneFaultyTelephone(t *testing.T) {
 		s := pbx(t, &n)
 		n = start(t, db, withManager(s), false)
 		wantState(t, do(t, n), helpers.JobDone, "")
-		s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) {
-			var all []string
+		endpoints(s, &n, func() (all []string) {
 			for _, name := range []string{"alice", "bob", "carol"} {
 				if text := n.livePJSIP(); strings.Contains(text, "["+name+"]") && (name != "bob" || !strings.Contains(text, "= secret-of-bob")) {
 					all = append(all, name)
 				}
 			}
-			c.List(a, "EndpointList", "ObjectName", all...)
+			return all
 		})
 		apply := func(when, pjsip, live string, reloads int) {
 			t.Helper()

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -50,8 +49,9 @@ type dialplanAction struct {
 
 // dialplanActions returns what makes one dialplan of another, if that can be said in few actions.
 func dialplanActions(from, to []byte) (actions []dialplanAction, ok bool) {
-	before, ok1 := changed(from, to)
-	after, ok2 := changed(to, from)
+	gone, come := conf.Differences("extensions.conf", from, to)
+	before, ok1 := parseContexts(gone)
+	after, ok2 := parseContexts(come)
 	if !ok1 || !ok2 || !slices.Equal(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))) {
 		return nil, false
 	}
@@ -74,51 +74,17 @@ func dialplanActions(from, to []byte) (actions []dialplanAction, ok bool) {
 	return actions, true
 }
 
-// changed returns the sections of a file that another has not with the same text, by name, unless it has two of one name.
-func changed(file, other []byte) (map[string][]byte, bool) {
-	same := map[string]bool{}
-	for _, section := range split(other) {
-		same[string(section)] = true
-	}
-	all := map[string][]byte{}
-	for _, section := range split(file) {
-		name, _, _ := bytes.Cut(section, []byte("\n"))
-		if same[string(section)] {
-			continue
-		}
-		if all[string(name)] != nil {
-			return nil, false
-		}
-		all[string(name)] = section
-	}
-	return all, true
-}
-
-// split returns the sections of a file, each with its name.
-func split(file []byte) (all [][]byte) {
-	for len(file) > 0 {
-		end := bytes.Index(file, []byte("\n["))
-		if end < 0 {
-			return append(all, file)
-		}
-		all, file = append(all, file[:end+1]), file[end+1:]
-	}
-	return all
-}
-
 // contextChange is how a context changes.
 type contextChange struct {
 	name    string
 	actions []dialplanAction
 }
 
-func (d *contextChange) read(before, after []byte) bool {
-	was, ok1 := parseContext(before)
-	is, ok2 := parseContext(after)
-	if !ok1 || !ok2 || was.name != is.name || !slices.Equal(was.includes, is.includes) {
+// read reads what a context was and is, without what has not changed.
+func (d *contextChange) read(was, is contextParts) bool {
+	if !slices.Equal(was.includes, is.includes) {
 		return false
 	}
-	d.name = is.name
 	for exten, steps := range is.steps {
 		for _, step := range slices.Backward(steps) { // the first one last: until then nobody runs the others
 			if !slices.ContainsFunc(was.steps[exten], func(s conf.Step) bool { return sameStep(s, step) }) {
@@ -186,7 +152,6 @@ func header(name, value string) ami.Header { return ami.Header{Name: name, Value
 
 // contextParts are what a context consists of.
 type contextParts struct {
-	name     string
 	includes []string
 	steps    map[string][]conf.Step
 	hints    map[string]string
@@ -205,28 +170,37 @@ func (c contextParts) watched() map[string]string {
 	return all
 }
 
-// parseContext reads a section, unless it is no context, or has what no action can say: labels, or callers' numbers.
-func parseContext(section []byte) (c contextParts, ok bool) {
-	f, err := conf.Parse(section)
+// parseContexts reads contexts by their names, unless there is something else, or what no action can say: labels, or callers' numbers.
+func parseContexts(text []byte) (map[string]contextParts, bool) {
+	f, err := conf.Parse(text)
 	if err != nil {
-		return c, false
+		return nil, false
 	}
 	d, err := conf.ParseDialplan(f)
-	if err != nil || len(d.Contexts) != 1 || len(d.Globals) > 0 {
-		return c, false
+	if err != nil || slices.ContainsFunc(f.Sections, func(s *conf.Section) bool { return d.Context(s.Name) == nil || !onlySteps(s) }) {
+		return nil, false
 	}
-	c = contextParts{d.Contexts[0].Name, d.Contexts[0].Includes, map[string][]conf.Step{}, map[string]string{}}
-	for _, s := range d.Contexts[0].Steps {
-		switch {
-		case s.Label != "" || s.CallerID != "":
-			return c, false
-		case s.Priority == conf.HintPriority:
-			c.hints[s.Exten] = s.App
-		default:
-			c.steps[s.Exten] = append(c.steps[s.Exten], s)
+	all := map[string]contextParts{}
+	for _, context := range d.Contexts {
+		c := contextParts{context.Includes, map[string][]conf.Step{}, map[string]string{}}
+		for _, s := range context.Steps {
+			switch {
+			case s.Label != "" || s.CallerID != "":
+				return nil, false
+			case s.Priority == conf.HintPriority:
+				c.hints[s.Exten] = s.App
+			default:
+				c.steps[s.Exten] = append(c.steps[s.Exten], s)
+			}
 		}
+		all[context.Name] = c
 	}
-	return c, true
+	return all, true
+}
+
+// onlySteps reports whether a context has nothing but extensions and inclusions.
+func onlySteps(s *conf.Section) bool {
+	return !slices.ContainsFunc(s.Values, func(v conf.Value) bool { return v.Name != "exten" && v.Name != "same" && v.Name != "include" })
 }
 
 // sameStep reports whether two steps do the same, wherever they stand.

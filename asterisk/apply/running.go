@@ -24,7 +24,12 @@ type running struct {
 	complaints func(ctx context.Context) []string
 	// folder is where this node's files are, and id its name, or "" if that is not known.
 	folder, id string
+	// sure says that Asterisk has what is live.
+	sure bool
 }
+
+// maxAsked is how many telephones, or mailboxes, Asterisk is asked for one by one: it takes it long to list all that it has.
+const maxAsked = 20
 
 // Reload implements [generation.Asterisk].
 func (a *running) Reload(ctx context.Context, module string) error {
@@ -36,9 +41,12 @@ func (a *running) Reload(ctx context.Context, module string) error {
 }
 
 // Verify implements [generation.Asterisk]: Asterisk must have the content of each file that it can be asked about, with every telephone,
-// queue and mailbox, and its log must name none of the telephones as faulty. What is missing, or named, is a [refusedError]. What the
-// account may not ask for is left out: a reload has said whether it worked.
-func (a *running) Verify(ctx context.Context, files generation.Files) error {
+// queue and mailbox that has changed, and its log must name none of the telephones as faulty. What is missing, or named, is a [refusedError].
+// What the account may not ask for is left out: a reload has said whether it worked.
+func (a *running) Verify(ctx context.Context, from, files generation.Files) error {
+	if !a.sure {
+		from = nil
+	}
 	if err := a.checkFolder(ctx); err != nil {
 		return err
 	}
@@ -58,11 +66,10 @@ func (a *running) Verify(ctx context.Context, files generation.Files) error {
 		{"voicemail.conf", "mailboxes", "app_voicemail; modules.conf needs noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
 		{"extensions.conf", "contexts", "pbx_config", a.verifyDialplan},
 	} {
-		text, ok := files[one.file]
-		if !ok {
+		if files[one.file] == nil {
 			continue
 		}
-		f, err := conf.Parse(text)
+		f, err := conf.Parse(toVerify(one.file, from, files))
 		var missing []string
 		if err == nil {
 			missing, err = one.verify(ctx, f)
@@ -93,6 +100,17 @@ func (a *running) Verify(ctx context.Context, files generation.Files) error {
 	return unread
 }
 
+// toVerify returns what of a file Asterisk is asked about.
+func toVerify(name string, from, files generation.Files) []byte {
+	if from[name] == nil {
+		return files[name]
+	}
+	if _, come := conf.Differences(name, from[name], files[name]); len(come) > 0 {
+		return come
+	}
+	return stampOf(name, files[name])
+}
+
 func (a *running) missingEndpoints(ctx context.Context, f *conf.File) ([]string, error) {
 	if err := a.verifyTelephones(ctx, f); err != nil {
 		return nil, err
@@ -103,7 +121,20 @@ func (a *running) missingEndpoints(ctx context.Context, f *conf.File) ([]string,
 			want = append(want, section.Name)
 		}
 	}
-	return a.missing(ctx, want, ami.Endpoints)
+	if len(want) > maxAsked {
+		return a.missing(ctx, want, ami.Endpoints)
+	}
+	var missing []string
+	for _, name := range want {
+		has, err := ami.Endpoint(ctx, a.client, name)
+		if err != nil {
+			return nil, err
+		}
+		if len(has) == 0 {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
 }
 
 func (a *running) missingQueues(ctx context.Context, f *conf.File) ([]string, error) {

@@ -2,6 +2,8 @@ package apply_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,7 +85,7 @@ func TestReadBackWithoutTheRight(t *testing.T) {
 	var n *system
 	s := pbx(t, &n)
 	lists(s, &n, "grp-a grp-b", "")
-	for _, action := range []string{"VoicemailUsersList", "ShowDialPlan", "PJSIPShowEndpoints"} {
+	for _, action := range []string{"VoicemailUsersList", "ShowDialPlan", "PJSIPShowEndpoints", "PJSIPShowEndpoint"} {
 		s.Handle(action, func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
 	}
 	n = start(t, storetest.SQLite(t), withManager(s), false)
@@ -114,4 +116,38 @@ func TestReadBackWithoutTheModule(t *testing.T) {
 	do(t, n)
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues, "voicemail.conf", mailboxes)
 	wantState(t, do(t, n), helpers.JobRolledBack, "noload for app_voicemail_odbc")
+}
+
+// After a change Asterisk is asked for what has changed alone; once it was away, for all.
+func TestReadBackOfWhatHasChanged(t *testing.T) {
+	var n *system
+	s := pbx(t, &n)
+	lists(s, &n, "grp-a grp-b", "101@internal 102@internal")
+	n = start(t, storetest.SQLite(t), withManager(s), false)
+	begin := len(s.Actions())
+	wantAsked := func(when string, want ...string) {
+		t.Helper()
+		wantState(t, do(t, n), helpers.JobDone, "")
+		asked := map[string]bool{}
+		for _, a := range s.Actions()[begin:] {
+			for _, name := range []string{"PJSIPShowEndpoints", "PJSIPShowEndpoint", "QueueSummary", "VoicemailUsersList"} {
+				if a.Get("Action") == name {
+					asked[strings.TrimSpace(name+" "+a.Get("Endpoint"))] = true
+				}
+			}
+		}
+		begin = len(s.Actions())
+		if got := slices.Sorted(maps.Keys(asked)); !slices.Equal(got, want) {
+			t.Errorf("%s: it asks for %q, want %q", when, got, want)
+		}
+	}
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob"), "queues.conf", queues, "voicemail.conf", mailboxes)
+	wantAsked("the first one", "PJSIPShowEndpoint alice", "PJSIPShowEndpoint bob", "PJSIPShowEndpoint ringfence-folder", "QueueSummary", "VoicemailUsersList")
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob", "carol"), "queues.conf", queues, "voicemail.conf", mailboxes)
+	wantAsked("a telephone more", "PJSIPShowEndpoint carol", "PJSIPShowEndpoint ringfence-folder")
+	n.store("extensions.conf", alice+"exten = 102,1,Hangup()\n", "pjsip.conf", telephones("alice", "bob", "carol"), "queues.conf", queues, "voicemail.conf", mailboxes)
+	wantAsked("an extension more", "PJSIPShowEndpoint ringfence-folder")
+	s.Disconnect()
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob", "carol"), "queues.conf", queues, "voicemail.conf", mailboxes)
+	wantAsked("Asterisk was away", "PJSIPShowEndpoint alice", "PJSIPShowEndpoint bob", "PJSIPShowEndpoint carol", "PJSIPShowEndpoint ringfence-folder", "QueueSummary", "VoicemailUsersList")
 }

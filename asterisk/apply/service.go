@@ -103,6 +103,7 @@ type Service struct {
 	unread     complaint       // of Asterisk's log
 	unreadPINs complaint
 	elsewhere  elsewhere
+	clean      int64 // the generation that was checked last; 0: none
 	// compare says that Asterisk's states may have changed unheard.
 	compare atomic.Bool
 	// unsure says that Asterisk may not have what is live: nobody has looked since it was reached, or since it refused something.

@@ -53,6 +53,15 @@ func stamped(files generation.Files, id string) generation.Files {
 	return all
 }
 
+// stampOf returns the stamp at the end of a file, if Asterisk can be asked for that alone.
+func stampOf(name string, text []byte) []byte {
+	_, stamp, found := bytes.Cut(text, []byte("\n["+folderContext+"]\n"))
+	if !found || name != "pjsip.conf" && name != "extensions.conf" {
+		return nil
+	}
+	return slices.Concat([]byte("["+folderContext+"]\n"), stamp)
+}
+
 // isStamp reports whether a queue, or a mailbox, is a stamp.
 func isStamp(name string) bool {
 	return strings.HasPrefix(name, "ringfence-") || strings.HasSuffix(name, "@"+folderContext)

@@ -194,9 +194,14 @@ func (s *system) sums(name, form string) (all []string) {
 	return all
 }
 
-// stamp answers what Asterisk has of the stamps of the live files.
-func stamp(s *amitest.Server, n **system) {
+// endpoints answers which telephones Asterisk has, and what of the stamp of pjsip.conf.
+func endpoints(s *amitest.Server, n **system, names func() []string) {
+	s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.List(a, "EndpointList", "ObjectName", names()...) })
 	s.Handle("PJSIPShowEndpoint", func(c *amitest.Session, a ami.Message) {
+		if name := a.Get("Endpoint"); name != "ringfence-folder" && !slices.Contains(names(), name) {
+			c.Respond(a, "Error", "Message", "Unable to retrieve endpoint "+name)
+			return
+		}
 		sum := append((*n).sums("pjsip.conf", "accountcode = (.*)"), "")[0]
 		id := a.Get("ActionID")
 		c.Respond(a, "Success", "EventList", "start", "Message", "Following are Events for each object associated with the Endpoint")
@@ -204,6 +209,19 @@ func stamp(s *amitest.Server, n **system) {
 		c.Event("AuthDetail", "ActionID", id, "Username", sum)
 		c.Event("AorDetail", "ActionID", id, "VoicemailExtension", sum)
 		c.Event("EndpointDetailComplete", "ActionID", id, "EventList", "Complete")
+	})
+}
+
+// stamp answers what Asterisk has of the live files.
+func stamp(s *amitest.Server, n **system) {
+	endpoints(s, n, func() []string {
+		var all []string
+		for line := range strings.Lines((*n).livePJSIP()) {
+			if line[0] == '[' && !slices.Contains(all, strings.Trim(line, "[]\n")) {
+				all = append(all, strings.Trim(line, "[]\n"))
+			}
+		}
+		return all
 	})
 	s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) {
 		all := []string{"101"}
@@ -221,16 +239,6 @@ func stamp(s *amitest.Server, n **system) {
 // pbx is a scripted Asterisk that has what the live files say when it reloads.
 func pbx(t *testing.T, n **system) *amitest.Server {
 	s := amitest.New(t)
-	names := func() []string {
-		var all []string
-		for line := range strings.Lines((*n).livePJSIP()) {
-			if line[0] == '[' && !slices.Contains(all, strings.Trim(line, "[]\n")) {
-				all = append(all, strings.Trim(line, "[]\n"))
-			}
-		}
-		return all
-	}
-	s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.List(a, "EndpointList", "ObjectName", names()...) })
 	stamp(s, n)
 	return s
 }

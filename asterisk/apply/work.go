@@ -196,7 +196,7 @@ func (s *Service) attempt(ctx context.Context, kind string, r *run) (out Output,
 		return out, err
 	}
 	r.job.LeftOut = leftout.Of(out.LeftOut)
-	if found := check.Files(out.Files, nil); len(found) > 0 {
+	if found := s.check(out.Files); len(found) > 0 {
 		for _, f := range found {
 			r.logf("%s", f)
 		}
@@ -210,7 +210,7 @@ func (s *Service) attempt(ctx context.Context, kind string, r *run) (out Output,
 	if err != nil {
 		return out, err
 	}
-	r.job.Generation = g.Number
+	r.job.Generation, s.clean = g.Number, g.Number
 	r.logf("generation %d has %d files, from %s", g.Number, len(out.Files), out.Source)
 	if kind == kindGenerate {
 		return out, nil
@@ -238,6 +238,16 @@ func (s *Service) attempt(ctx context.Context, kind string, r *run) (out Output,
 		}
 	}
 	return out, nil
+}
+
+// check returns what is wrong with files. Those that are live were checked as a whole, or in parts.
+func (s *Service) check(files generation.Files) []check.Finding {
+	if number, err := s.store.Live(); err == nil && number == s.clean {
+		if _, live, err := s.store.Read(number); err == nil {
+			return check.Changed(live, files)
+		}
+	}
+	return check.Files(files, nil)
 }
 
 // output generates the files, with their stamps, without what was refused and is as it was then.
@@ -368,7 +378,7 @@ func (s *Service) assure(ctx context.Context, r *run) error {
 		return err
 	}
 	again := slices.Collect(maps.Keys(files))
-	if missing := asterisk.Verify(ctx, files); missing == nil {
+	if missing := asterisk.Verify(ctx, nil, files); missing == nil {
 		again = slices.DeleteFunc(again, func(name string) bool { return !unasked[name] })
 	} else {
 		if _, other := errors.AsType[*otherFolderError](missing); other {
@@ -425,5 +435,5 @@ func (s *Service) reach(ctx context.Context) (generation.Asterisk, error) {
 	if err := conn.Booted(ctx); err != nil {
 		return nil, err
 	}
-	return &running{s.client, func(message string) { slog.Warn(message) }, nil, s.settings.Folder, s.id}, nil
+	return &running{s.client, func(message string) { slog.Warn(message) }, nil, s.settings.Folder, s.id, !s.unsure.Load()}, nil
 }

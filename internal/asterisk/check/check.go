@@ -44,11 +44,18 @@ type checker struct {
 	queues    map[string]bool
 	classes   map[string]bool // of music
 	zones     map[string]bool // of voicemail
+	// whole are the files of which files are a part, or nil. What that refers to may stand there.
+	whole map[string][]byte
 }
 
 // Files checks the files of a configuration, by name, and returns what is wrong, by file and line. The files of also are not
 // checked, but may be referred to: what a machine's own files add, by the same names.
 func Files(files, also map[string][]byte) []Finding {
+	return read(files, also).check()
+}
+
+// read reads files, and what can be referred to.
+func read(files, also map[string][]byte) *checker {
 	c := &checker{files: map[string]*conf.File{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f, err := conf.Parse(files[name])
@@ -58,6 +65,10 @@ func Files(files, also map[string][]byte) []Finding {
 		c.includes(name, f)
 	}
 	c.collect(also)
+	return c
+}
+
+func (c *checker) check() []Finding {
 	c.checkPJSIP()
 	c.checkDialplan()
 	c.checkVoicemail()
@@ -144,13 +155,25 @@ func (c *checker) collect(also map[string][]byte) {
 			continue
 		}
 		c.note(name, f)
+		if name == dialplanFile {
+			d, _ := conf.ParseDialplan(f)
+			c.noteDialplan(d)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		c.note(name, c.files[name])
 	}
+	if f := c.files[dialplanFile]; f != nil {
+		var err error
+		c.dialplan, err = conf.ParseDialplan(f)
+		c.errs(dialplanFile, err)
+		c.noteDialplan(c.dialplan)
+	}
 }
 
-// note notes what a file has. Its faults are findings of the checks.
+const dialplanFile = "extensions.conf"
+
+// note notes what a file has, beside the dialplan. Its faults are findings of the checks.
 func (c *checker) note(name string, f *conf.File) {
 	switch name {
 	case "pjsip.conf":
@@ -159,9 +182,6 @@ func (c *checker) note(name string, f *conf.File) {
 				set(c.objects, kind)[s.Name] = true
 			}
 		}
-	case "extensions.conf":
-		d, _ := conf.ParseDialplan(f)
-		c.noteDialplan(d)
 	case "voicemail.conf":
 		c.noteVoicemail(f)
 	case "queues.conf":

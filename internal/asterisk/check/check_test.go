@@ -1,7 +1,9 @@
 package check_test
 
 import (
+	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +97,78 @@ func tree(texts map[string]string) map[string][]byte {
 func TestGood(t *testing.T) {
 	for _, f := range check.Files(tree(good), nil) {
 		t.Error(f)
+	}
+}
+
+// A change finds what a look at everything finds, and looks no further than it must.
+func TestChanged(t *testing.T) {
+	before := maps.Clone(good)
+	for i := range 300 {
+		before["pjsip.conf"] += fmt.Sprintf("[sip%d]\ntype = endpoint\ncontext = internal\naors = sip%[1]d\n[sip%[1]d]\ntype = aor\n", i)
+		before["extensions.conf"] += fmt.Sprintf("[context%d]\nexten => %[1]d,hint,PJSIP/sip%[1]d\nexten => %[1]d,1,Goto(context0,0,more)\nsame => n(more),Dial(PJSIP/sip%[1]d)\n", i)
+		before["voicemail.conf"] += fmt.Sprintf("%d => 1234,Carol\n", 1000+i)
+		before["queues.conf"] += fmt.Sprintf("[queue%d]\nmember = PJSIP/sip%[1]d\n", i)
+		before["musiconhold.conf"] += fmt.Sprintf("[music%d]\nmode = files\ndirectory = /var/lib/music\n", i)
+	}
+	if found := check.Files(tree(before), nil); len(found) > 0 {
+		t.Fatal(found)
+	}
+	const unseen = "[unseen]\nexten => 1,1,Nothing()\n" // a fault that was there before
+	for name, test := range map[string]struct{ file, before, after string }{
+		"nothing":                  {},
+		"a step more":              {"extensions.conf", "same => n(more),Dial(PJSIP/sip7)", "same => n(more),Dial(PJSIP/sip7)\nsame => n,VoiceMail(1007@internal)"},
+		"another step":             {"extensions.conf", "Dial(PJSIP/sip7)", "Goto(context8,8,more)"},
+		"an extension more":        {"extensions.conf", "exten => 7,1", "exten => 17,1,Queue(queue9)\nexten => 7,1"},
+		"another device":           {"extensions.conf", "Dial(PJSIP/sip7)", "Dial(PJSIP/sip8&Local/9@context9)"},
+		"a telephone more":         {"pjsip.conf", "[sip7]", "[bob]\ntype = endpoint\ncontext = context9\naors = sip8\nmailboxes = 1009@internal\nmoh_suggest = music7\n[sip7]"},
+		"a context to dial in":     {"pjsip.conf", "context = internal\naors = sip7", "context = context8\naors = sip7"},
+		"a mailbox more":           {"voicemail.conf", "1007 =>", "2007 => 1,Dan,,,tz=eu\n1007 =>"},
+		"a member more":            {"queues.conf", "member = PJSIP/sip7\n", "member = PJSIP/sip7\nmember = Local/9@context9\n"},
+		"another hint":             {"extensions.conf", "exten => 7,hint,PJSIP/sip7", "exten => 77,hint,PJSIP/sip7"},
+		"a hint less":              {"extensions.conf", "exten = 101,hint,PJSIP/alice&Custom:DND101\nexten", "exten"},
+		"no such aor":              {"pjsip.conf", "aors = sip7", "aors = sip7777"},
+		"an aor less":              {"pjsip.conf", "[sip7]\ntype = aor\n", ""},
+		"a telephone twice":        {"pjsip.conf", "[sip7]\ntype = aor\n", "[sip7]\ntype = aor\n[sip7]\ntype = aor\n"},
+		"a telephone less":         {"pjsip.conf", "[sip7]\ntype = endpoint\ncontext = internal\naors = sip7\n[sip7]\ntype = aor\n", ""},
+		"a label less":             {"extensions.conf", "same = n(deep)", "same = n"},
+		"a step less":              {"extensions.conf", "\nsame = n(deep),Return()", ""},
+		"a context less":           {"extensions.conf", "[context7]\nexten => 7,hint,PJSIP/sip7\nexten => 7,1,Goto(context0,0,more)\nsame => n(more),Dial(PJSIP/sip7)\n", ""},
+		"a gap":                    {"extensions.conf", "exten => 7,1,", "exten => 7,2,"},
+		"an extension twice":       {"extensions.conf", "exten => 7,1,", "exten => 7,1,NoOp()\nexten => 7,1,"},
+		"no such extension":        {"extensions.conf", "Dial(PJSIP/sip7)", "Goto(context8,9,1)"},
+		"no such label":            {"extensions.conf", "Dial(PJSIP/sip7)", "Goto(context8,8,less)"},
+		"no such queue":            {"extensions.conf", "Dial(PJSIP/sip7)", "Queue(queue777)"},
+		"no such mailbox":          {"extensions.conf", "Dial(PJSIP/sip7)", "VoiceMail(9999@internal)"},
+		"a mailbox of another":     {"extensions.conf", "Dial(PJSIP/sip7)", "VoiceMail(1007@context7)"},
+		"an inclusion less":        {"extensions.conf", "include = shared", ""},
+		"a mailbox less":           {"voicemail.conf", "102 => 1234,Bob\n", ""},
+		"a mailbox twice":          {"voicemail.conf", "1007 =>", "1008 =>"},
+		"a zone less":              {"voicemail.conf", "eu = Europe/Paris|'vm-received' q\n", ""},
+		"no such zone":             {"voicemail.conf", "1007 => 1234,Carol", "1007 => 1234,Carol,,,tz=us"},
+		"a queue twice":            {"queues.conf", "[queue7]", "[queue8]"},
+		"a class less":             {"musiconhold.conf", "[quiet]\nmode = files\ndirectory = /var/lib/quiet\n", ""},
+		"a semicolon":              {"pjsip.conf", "aors = sip7\n", "aors = sip7\naccountcode = a;b\n"},
+		"a comment without an end": {"extensions.conf", "exten => 7,1", ";-- all of the rest\nexten => 7,1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := maps.Clone(before)
+			if test.file != "" {
+				after[test.file] = strings.Replace(after[test.file], test.before, test.after, 1)
+				if after[test.file] == before[test.file] {
+					t.Fatal("nothing has changed")
+				}
+			}
+			want := check.Files(tree(after), nil)
+			if got := check.Changed(tree(before), tree(after)); !slices.Equal(got, want) {
+				t.Errorf("found %v, want %v", got, want)
+			}
+			faulty := maps.Clone(before)
+			faulty["extensions.conf"] += unseen
+			after["extensions.conf"] += unseen
+			if got := check.Changed(tree(faulty), tree(after)); len(want) == 0 && len(got) > 0 && !strings.HasSuffix(name, " less") {
+				t.Errorf("it has looked at what has not changed: %v", got)
+			}
+		})
 	}
 }
 

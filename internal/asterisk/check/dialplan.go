@@ -20,15 +20,11 @@ type place struct {
 
 // checkDialplan checks the steps of the contexts.
 func (c *checker) checkDialplan() {
-	const file = "extensions.conf"
-	f := c.files[file]
-	if f == nil {
+	const file = dialplanFile
+	if c.dialplan == nil {
 		return
 	}
-	d, err := conf.ParseDialplan(f)
-	c.errs(file, err)
-	c.dialplan = d
-	for _, context := range d.Contexts {
+	for _, context := range c.dialplan.Contexts {
 		for _, name := range context.Includes {
 			c.refer(file, context.Line, "["+context.Name+"] include", "context", name)
 		}
@@ -230,7 +226,7 @@ func (c *checker) hint(at place, hint string) {
 	if dynamic(hint) {
 		return
 	}
-	for _, s := range c.steps[context][exten] {
+	for _, s := range c.stepsOf(context, exten) {
 		if s.Priority == conf.HintPriority {
 			return
 		}
@@ -268,7 +264,7 @@ func (c *checker) extension(at place, context, exten, priority string) {
 	if dynamic(context) {
 		return
 	}
-	if !c.contexts[context] {
+	if !c.has("context", context) {
 		c.addf(at.file, at.line, "%s: there is no context %q", at.what, context)
 		return
 	}
@@ -299,7 +295,7 @@ func (c *checker) find(context, exten string, visited map[string]bool) []conf.St
 		return nil
 	}
 	visited[context] = true
-	found := runnable(c.steps[context][exten])
+	found := runnable(c.stepsOf(context, exten))
 	if len(found) == 0 {
 		for pattern, steps := range c.steps[context] {
 			if conf.Matches(pattern, exten) {

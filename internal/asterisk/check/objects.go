@@ -80,21 +80,27 @@ func (c *checker) refer(file string, line int, what, kind, name string) {
 	if name == "" || dynamic(name) {
 		return
 	}
-	var exists bool
+	if !c.has(kind, name) {
+		c.addf(file, line, "%s: there is no %s %q", what, kind, name)
+	}
+}
+
+// has reports whether there is something of a kind and a name.
+func (c *checker) has(kind, name string) bool {
 	switch kind {
 	case "context":
-		exists = c.contexts[name]
+		return c.contexts[name] || c.hasSection(dialplanFile, name, "")
 	case "mailbox":
-		exists = c.mailboxes[name]
+		number, context, _ := strings.Cut(name, "@")
+		return c.mailboxes[name] || c.hasLine("voicemail.conf", context, number+" =")
 	case "queue":
-		exists = c.queues[name]
+		return c.queues[name] || c.hasSection("queues.conf", name, "")
 	case "class": // the class default is always there
-		exists = c.classes[name] || name == "default"
+		return c.classes[name] || name == "default" || c.hasSection("musiconhold.conf", name, "")
+	case "zone":
+		return c.zones[name] || c.hasLine("voicemail.conf", "zonemessages", name+" =")
 	default:
-		exists = c.objects[kind][name]
-	}
-	if !exists {
-		c.addf(file, line, "%s: there is no %s %q", what, kind, name)
+		return c.objects[kind][name] || c.hasSection("pjsip.conf", name, "type = "+kind+"\n")
 	}
 }
 
@@ -134,7 +140,7 @@ func (c *checker) checkVoicemail() {
 				case option == "":
 				case !ok:
 					c.addf(file, v.Line, "the mailbox %s has an option %q without a value", v.Name, option)
-				case strings.TrimSpace(name) == "tz" && !c.zones[value]:
+				case strings.TrimSpace(name) == "tz" && !c.has("zone", value):
 					c.addf(file, v.Line, "the mailbox %s: there is no zone message %q", v.Name, value)
 				}
 			}
@@ -193,7 +199,7 @@ func (c *checker) checkQueues() {
 				fields := strings.Split(v.Text, ",")
 				c.device(place{file: file, line: v.Line, what: "a member of [" + s.Name + "]"}, strings.TrimSpace(fields[0]))
 				if len(fields) > 3 {
-					if hint, ok := strings.CutPrefix(strings.TrimSpace(fields[3]), "hint:"); ok {
+					if hint, ok := strings.CutPrefix(strings.TrimSpace(fields[3]), hintOf); ok {
 						c.hint(place{file: file, line: v.Line, what: "a member of [" + s.Name + "]"}, hint)
 					}
 				}

@@ -16,8 +16,9 @@ import (
 type Asterisk interface {
 	// Reload makes a module read its files again, and returns an error unless it has accepted them.
 	Reload(ctx context.Context, module string) error
-	// Verify returns an error if something that the files have is not there.
-	Verify(ctx context.Context, files Files) error
+	// Verify returns an error if something that the files have is not there. What they share with those that were live before, from, was
+	// there already, unless that is nil.
+	Verify(ctx context.Context, from, files Files) error
 }
 
 // Changer is an Asterisk that can be told how a module's files differ. It reports whether Asterisk has now what it would read from the new
@@ -140,7 +141,7 @@ func (s *Store) apply(ctx context.Context, c Change, from, files Files, asterisk
 		report(module, err)
 	}
 	if err == nil && asterisk != nil {
-		if err = asterisk.Verify(ctx, files); err != nil {
+		if err = asterisk.Verify(ctx, from, files); err != nil {
 			err = fmt.Errorf("reading back: %w", err)
 		}
 	}
@@ -183,7 +184,7 @@ func (s *Store) Reload(ctx context.Context, asterisk Asterisk, names ...string) 
 				return err
 			}
 		}
-		return asterisk.Verify(ctx, files)
+		return asterisk.Verify(ctx, nil, files)
 	})
 }
 

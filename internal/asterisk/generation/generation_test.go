@@ -71,7 +71,7 @@ func (a *asterisk) Reload(_ context.Context, module string) error {
 	return nil
 }
 
-func (a *asterisk) Verify(context.Context, generation.Files) error { return a.verify }
+func (a *asterisk) Verify(context.Context, generation.Files, generation.Files) error { return a.verify }
 
 func files(pairs ...string) generation.Files {
 	f := generation.Files{}

@@ -42,7 +42,7 @@ func (a onDisk) Reload(_ context.Context, module string) error {
 	return nil
 }
 
-func (onDisk) Verify(context.Context, generation.Files) error { return nil }
+func (onDisk) Verify(context.Context, generation.Files, generation.Files) error { return nil }
 
 // changeForEver stages and applies, every third time something bad, until it is killed.
 func changeForEver(folder string) {
