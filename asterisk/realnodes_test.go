@@ -280,11 +280,13 @@ func TestRealNodes(t *testing.T) {
 	c.cli("core stop now")
 	<-c.ended
 	leads.Do(t, "PUT", "/api/confd/1.1/users/"+bobUUID+"/services/dnd", c.admin, `{"enabled": false}`).Want(204)
+	live = c.generation()
 	c.user(t, leads, context, "erin", "105")
 	c.boot()
 	c.has(t, bobUUID, "dnd", "0")
 	wait(t, "what was changed while Asterisk was away is live", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 6") }, c.log)
 	dial(c.phone(t, "erin"), "102", 200)
+	wait(t, "the job has ended", func() bool { return len(c.made(t, live)) > 0 }, nil) // otherwise it is taken back, and made again by the next node
 
 	for _, n := range c.nodes {
 		n.Stop(t)

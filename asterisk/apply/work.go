@@ -365,6 +365,9 @@ func (s *Service) assure(ctx context.Context, r *run) error {
 	if asterisk == nil || err != nil || !s.unsure.Load() {
 		return err
 	}
+	if s.compare.Load() { // calls need the states first
+		s.meet(ctx)
+	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	complaints := s.overhear(r)
