@@ -55,7 +55,7 @@ func explained(s *rest.Schema) *rest.Schema {
 // ReceiveLogin reads an account, and hashes its password, before the transaction. What was not sent is in usual, for a new account.
 func (s *Service) ReceiveLogin(ctx context.Context, r *rest.Request, sent, usual map[string]any) (any, error) {
 	if p := r.Principal(); p != nil && p.Affiliation != nil && p.Remote {
-		return nil, apierr.New(apierr.Invalid, "field 'auth': accounts are kept by the authentication server that issued your token")
+		return nil, apierr.New(apierr.Invalid, "field 'auth': accounts are kept by the authentication server that issued your token").On("auth")
 	}
 	schema := s.LoginSchema()
 	whole := map[string]any{}

@@ -106,7 +106,7 @@ func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Exten
 		pattern = outcallPattern
 	}
 	if x.Exten == "" || !pattern.MatchString(x.Exten) {
-		e := apierr.New(apierr.Invalid, "exten: ['String does not match expected pattern.']")
+		e := apierr.New(apierr.Invalid, "exten: ['String does not match expected pattern.']").On("exten")
 		e.ID = rest.BareError
 		return e
 	}

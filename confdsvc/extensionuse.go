@@ -51,7 +51,7 @@ func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) err
 		return err
 	}
 	if in.Type != u.Type {
-		return style.Storedf("ContextType '%s' cannot be associated ('id': %d, 'context': '%s')", in.Type, x.ID, x.Context)
+		return style.Storedf("ContextType '%s' cannot be associated ('id': %d, 'context': '%s')", in.Type, x.ID, x.Context).On("context")
 	}
 	if u.Ranges == "" || strings.HasPrefix(x.Exten, "_") {
 		return nil
@@ -62,7 +62,7 @@ func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) err
 			return nil
 		}
 	}
-	return apierr.New(apierr.Invalid, "Extension '%s' is outside of range for context '%s'", x.Exten, x.Context)
+	return apierr.New(apierr.Invalid, "Extension '%s' is outside of range for context '%s'", x.Exten, x.Context).On("exten")
 }
 
 // useOf returns the kind of object that uses the extension, or nil.

@@ -159,7 +159,7 @@ func (keys FuncKeys) checkTwins() error {
 			continue
 		}
 		name, value := key.Destination.first()
-		return style.Storedf("destination already exists ('%s': %s)", name, value)
+		return style.Storedf("destination already exists ('%s': %s)", name, value).On("destination")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func declareMOH(e *crud.Engine) {
 		Prepare: nameMOH,
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[MOH]) error {
 			if m := change.New; m.Mode == "custom" && (m.Application == nil || *m.Application == "") {
-				return apierr.New(apierr.Invalid, "custom mode must have an application")
+				return apierr.New(apierr.Invalid, "custom mode must have an application").On("application")
 			}
 			return nil
 		},

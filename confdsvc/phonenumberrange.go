@@ -48,9 +48,9 @@ func (p PhoneNumberRange) numbers() ([]string, error) {
 	size := new(big.Int).Sub(end, start)
 	switch {
 	case size.Sign() < 0:
-		return nil, apierr.New(apierr.Invalid, "start phone number must precede end phone number")
+		return nil, apierr.New(apierr.Invalid, "start phone number must precede end phone number").On("end_number")
 	case size.Cmp(big.NewInt(rangeSize)) >= 0:
-		return nil, apierr.New(apierr.Invalid, "range size must be between 1 and %d", rangeSize)
+		return nil, apierr.New(apierr.Invalid, "range size must be between 1 and %d", rangeSize).On("end_number")
 	}
 	plus := p.Start[:len(p.Start)-len(first)]
 	out := make([]string, 0, size.Int64()+1)

@@ -29,7 +29,7 @@ var extendible = []string{"aor_section_options", "endpoint_section_options"}
 func (o SIPOptions) check(field string, known map[string]bool) error {
 	for _, pair := range o.V {
 		if !known[pair[0]] && (!strings.HasPrefix(pair[0], "@") || !slices.Contains(extendible, field)) {
-			return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, pair[0], strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, pair[0], strings.Join(slices.Sorted(maps.Keys(known)), ", ")).On(field)
 		}
 	}
 	return nil
@@ -56,7 +56,7 @@ func (o SIPOptions) checkLogins(field string) error {
 			continue
 		}
 		if fault := LoginFault(pair[1]); fault != "" {
-			return apierr.New(apierr.Invalid, "'%s: the %s %s'", field, pair[0], fault)
+			return apierr.New(apierr.Invalid, "'%s: the %s %s'", field, pair[0], fault).On(field)
 		}
 	}
 	return nil

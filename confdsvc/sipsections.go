@@ -193,7 +193,7 @@ func (kind sipKind) save(ctx context.Context, c store.Conn, s *SIPSections, fres
 func nameSection(ctx context.Context, c store.Conn, title, column, sectionUUID, name string) error {
 	_, err := c.Exec(ctx, "INSERT INTO confd_sip_name (name, "+column+") VALUES ($1, $2) ON CONFLICT ("+column+") DO UPDATE SET name = excluded.name", name, sectionUUID)
 	if store.IsConstraint(err, store.Unique) {
-		return style.Storedf("%s already exists ('name': '%s')", title, name)
+		return style.Storedf("%s already exists ('name': '%s')", title, name).On("name")
 	}
 	return err
 }

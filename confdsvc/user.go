@@ -210,7 +210,7 @@ func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) 
 		return err
 	}
 	if u.MobileFallbackEnabled && u.MobilePhoneNumber == nil {
-		return style.Storedf("PSTN fallback must be disabled when mobile phone number is not set")
+		return style.Storedf("PSTN fallback must be disabled when mobile phone number is not set").On("mobile_phone_number")
 	}
 	return checkFuncKeyTemplate(ctx, c, change)
 }
@@ -229,7 +229,7 @@ func nameEmailFirst(ctx context.Context, c store.Conn, change *crud.Change[User]
 	if err != nil || others == 0 {
 		return err
 	}
-	return style.Storedf("User already exists ('email': '%s')", *u.Email)
+	return style.Storedf("User already exists ('email': '%s')", *u.Email).On("email")
 }
 
 // recordEverything sets the four flags that the deprecated one stands for. Those that are sent beside it must agree with it, as they do in

@@ -68,7 +68,7 @@ func mergeForwards(_ context.Context, _ store.Conn, old, changed *UserForwards, 
 		}
 		if is.Enabled && (is.Destination == nil || *is.Destination == "") {
 			if there && destination == nil && was.Enabled {
-				return style.Storedf("Forward must be disabled to remove destination")
+				return style.Storedf("Forward must be disabled to remove destination").On("destination")
 			}
 			return apierr.InvalidField(forward.name+".destination", "required", "Is required to enable the forward")
 		}

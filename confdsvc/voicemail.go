@@ -123,7 +123,7 @@ func validateVoicemail(ctx context.Context, c store.Conn, e *crud.Engine, change
 		return err
 	}
 	if others > 0 {
-		return style.NotPermitted("There can be only one global voicemail per context.")
+		return style.NotPermitted("There can be only one global voicemail per context.").On("accesstype")
 	}
 	return crud.RefuseLinked[User](ctx, c, e, v)
 }

@@ -40,6 +40,8 @@ type Error struct {
 	Message string
 	// ID is the auth service's error_id ("unknown-user"); by default it follows from Kind.
 	ID string
+	// About are the values of the body that Message is about, by their paths as in Fields, for programs.
+	About []string
 	// Resource is the collection that it concerns ("users"); it may be empty.
 	Resource string
 	// Details are the auth service's details, for programs.
@@ -94,6 +96,12 @@ func (e *Error) Status() int { return int(e.Kind) }
 // New returns a refusal with a formatted sentence.
 func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// On says which values of the body the message is about, by their paths as in Fields.
+func (e *Error) On(names ...string) *Error {
+	e.About = append(e.About, names...)
+	return e
 }
 
 // InvalidField refuses one field.

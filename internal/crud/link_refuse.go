@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -115,25 +116,34 @@ func held(ctx context.Context, c store.Conn, one, other *side, key, except any) 
 // Associated refuses because an object is linked with another: "User is associated with a Voicemail ('user_id': 1, ...)". keys
 // are alternating names and values.
 func (s Style) Associated(one, other string, keys ...any) error {
-	return s.Storedf("%s is associated with a %s (%s)", one, other, pairs(keys))
+	return s.Storedf("%s is associated with a %s (%s)", one, other, pairs(keys)).On(namesOf(keys)...)
 }
 
 // NotAssociated refuses because an object is not linked with another that it needs.
 func (s Style) NotAssociated(one, other string, keys ...any) error {
-	return s.Storedf("%s must be associated with a %s (%s)", one, other, pairs(keys))
+	return s.Storedf("%s must be associated with a %s (%s)", one, other, pairs(keys)).On(namesOf(keys)...)
 }
 
 // NotPermitted refuses with its own sentence.
-func (s Style) NotPermitted(sentence string, keys ...any) error {
+func (s Style) NotPermitted(sentence string, keys ...any) *apierr.Error {
 	if len(keys) == 0 {
 		return s.Storedf("Operation not permitted. %s", sentence)
 	}
-	return s.Storedf("Operation not permitted. %s (%s)", sentence, pairs(keys))
+	return s.Storedf("Operation not permitted. %s (%s)", sentence, pairs(keys)).On(namesOf(keys)...)
 }
 
 // DifferentTenants refuses because two objects, by their names in the singular, belong to different tenants.
 func (s Style) DifferentTenants(one, oneTenant, other, otherTenant string) error {
 	return s.Storedf("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", one, oneTenant, other, otherTenant)
+}
+
+// namesOf returns the names of names and values.
+func namesOf(keys []any) []string {
+	var names []string
+	for two := range slices.Chunk(keys, 2) {
+		names = append(names, fmt.Sprint(two[0]))
+	}
+	return names
 }
 
 // pairs writes names and values in the form that existing clients know.

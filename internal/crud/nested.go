@@ -118,7 +118,7 @@ func (k *CollectionOf[T]) receiveNested(ctx context.Context, r *rest.Request, se
 		value := sent.Value(name)
 		switch {
 		case n == nil && asks(value):
-			return nil, apierr.New(apierr.Invalid, "field '%s': %s was not found", name, capitalized(strings.TrimSuffix(name, "s")))
+			return nil, apierr.New(apierr.Invalid, "field '%s': %s was not found", name, capitalized(strings.TrimSuffix(name, "s"))).On(name)
 		case n == nil:
 			continue
 		case n.Receive != nil:
@@ -298,17 +298,23 @@ var recursiveParameter = rest.Parameter{
 // within puts a refusal's fields under the attribute or the item that they are in: "exten" becomes "extensions[0].exten".
 func within(err error, name string) error {
 	e := apierr.As(err)
-	if e == nil || len(e.Fields) == 0 {
+	if e == nil {
 		return err
 	}
 	out := *e
-	out.Fields = slices.Clone(e.Fields)
-	for i := range out.Fields {
-		if field := &out.Fields[i].Name; *field == "" || strings.HasPrefix(*field, "[") {
+	out.Fields, out.About = slices.Clone(e.Fields), slices.Clone(e.About)
+	inside := func(field *string) {
+		if *field == "" || strings.HasPrefix(*field, "[") {
 			*field = name + *field
 		} else {
 			*field = name + "." + *field
 		}
+	}
+	for i := range out.Fields {
+		inside(&out.Fields[i].Name)
+	}
+	for i := range out.About {
+		inside(&out.About[i])
 	}
 	return &out
 }

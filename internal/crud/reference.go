@@ -88,5 +88,5 @@ func (e *Engine) Has(ctx context.Context, c store.Conn, tenantUUID, path, column
 // Missing refuses a field of a body that names an object that does not exist, or that the caller does not see: "field 'context': Context
 // was not found ('context': 'x')". title is what an object of its collection is called, and key the name of the value.
 func Missing(field, title, key string, value any) *apierr.Error {
-	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %s)", field, title, key, quoted(value))
+	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %s)", field, title, key, quoted(value)).On(field)
 }

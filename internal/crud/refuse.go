@@ -113,6 +113,7 @@ func (k *CollectionOf[T]) duplicate(broken *store.ConstraintError, object T) *ap
 	}
 	if len(sent) > 0 {
 		e.Message += " (" + pairs(sent) + ")"
+		e.About = namesOf(sent)
 	}
 	return e
 }

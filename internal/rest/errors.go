@@ -141,7 +141,8 @@ const statusClientGone = 499
 // WriteError writes a refusal as the response. What no client should read is
 // logged, with the request id that the gate has put into the response's header: as a warning when the database
 // is unreachable, else as an error. 406 and 415 have an empty body;
-// their header Accept says what to send.
+// their header Accept says what to send. A client that accepts problems (RFC 9457)
+// gets one instead of the service's form.
 func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -171,14 +172,18 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 	if form == nil {
 		form = AuthErrors
 	}
-	body, err := Marshal(form(e, time.Now()))
+	content, contentType := form(e, time.Now()), jsonType
+	if wantsProblem(r.Header) {
+		content, contentType = problemOf(e), problemType
+	}
+	body, err := Marshal(content)
 	if err != nil { // details of a kind that JSON does not have
 		logFailure(r, e, h.Get(RequestIDHeader), fmt.Errorf("writing a refusal: %w", err))
 		h.Set("Content-Length", "0")
 		w.WriteHeader(e.Status())
 		return
 	}
-	writeBody(w, r, e.Status(), jsonType, body)
+	writeBody(w, r, e.Status(), contentType, body)
 }
 
 // logFailure names the operation and not the path, which may hold a token.

@@ -12,7 +12,7 @@ type names map[string]*Schema
 
 // checkNames checks that no two schemas of the operations share a name: in the definition, one would stand for both.
 func checkNames(ops []Operation) error {
-	seen := names{"Error": {Name: "Error"}} // the name of the refusals' schema
+	seen := names{"Error": {Name: "Error"}, "Problem": {Name: "Problem"}} // the names of the refusals' schemas
 	for i := range ops {
 		op := &ops[i]
 		for _, s := range append(slices.Collect(maps.Values(op.Replies)), op.Body, op.Reply) {

@@ -77,6 +77,9 @@ func acceptable(header http.Header, mediaType string) bool {
 	return q > 0
 }
 
+// byName is how specific a media range without a wildcard is.
+const byName = 3
+
 // weight returns with which weight the Accept header accepts the media type, 0 if it does not, and how specific the range is that
 // says so: the most specific one decides (RFC 9110, 12.5.1). A malformed one is ignored.
 func weight(header http.Header, mediaType string) (q float64, specific int) {
@@ -91,7 +94,7 @@ func weight(header http.Header, mediaType string) (q float64, specific int) {
 			found := 0
 			switch name {
 			case mediaType:
-				found = 3
+				found = byName
 			case kind + "/*":
 				found = 2
 			case "*/*":

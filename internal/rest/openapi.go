@@ -70,7 +70,7 @@ func newDefinition(s *Service, ops []Operation) *definition {
 
 func document(s *Service, ops []Operation) (object, error) {
 	d := definer{service: s, examples: s.Examples, docs: s.Docs, helps: s.Helps, words: s.Words, schemas: object{}}
-	d.schemas["Error"] = d.inline(d.refusal())
+	d.schemas["Error"], d.schemas["Problem"] = d.inline(d.refusal()), d.inline(SchemaOf[problem]())
 	paths, all := object{}, []object{}
 	for i := range ops {
 		op := &ops[i]
@@ -327,7 +327,10 @@ func (d *definer) responses(op *Operation) object {
 	for _, status := range d.refusals(op) {
 		refusal := object{"description": statusText(status)}
 		if status != http.StatusNotAcceptable && status != http.StatusUnsupportedMediaType { // which have an empty body
-			content := object{jsonType: object{"schema": object{"$ref": "#/components/schemas/Error"}}}
+			content := object{
+				jsonType:    object{"schema": object{"$ref": "#/components/schemas/Error"}},
+				problemType: object{"schema": object{"$ref": "#/components/schemas/Problem"}},
+			}
 			if strings.HasPrefix(op.Produces, htmlType) { // a person reads it
 				content[op.Produces] = object{"schema": object{}}
 			}

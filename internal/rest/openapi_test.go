@@ -223,7 +223,7 @@ func TestDefinitionOfSchemas(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if got := strings.Join(names, " "); got != "Error address pagepairaddressaddress pairaddressaddress person personUpdate" {
+	if got := strings.Join(names, " "); got != "Error Problem address pagepairaddressaddress pairaddressaddress person personUpdate problemPart" {
 		t.Errorf("components %s", got)
 	}
 	p := all["person"].Value

@@ -15,34 +15,31 @@ export const useTenant = (uuid) => {
 let auth = '/api/auth/0.1';
 export const useAuth = (prefix) => { auth = prefix; };
 
-// Refused is an answer that is no success, or none at all (status 0).
+// Refused is an answer that is no success, or none at all (status 0). Messages are what it says to people; parts are what of it is about
+// values, each with the path of one: ['lines', '0', 'context'].
 export class Refused extends Error {
-  constructor(status, messages, request, body) {
+  constructor(status, messages, request, parts = []) {
     super(messages.join(' '));
-    Object.assign(this, { status, messages, request, body });
+    Object.assign(this, { status, messages, request, parts });
   }
 }
 
-// detailed returns the messages about fields that a sentence joins, each by itself, and what else it says.
-const detailed = (sentence, details) => {
-  const parts = Object.entries(details ?? {}).map(([name, detail]) => `${name}: ${detail?.message}`).filter((part) => sentence.includes(part));
-  return [...parts.reduce((left, part) => left.replace(part, ''), sentence).split('; '), ...parts].filter(Boolean);
-};
-
-// messagesOf returns what a body says to people. What kind of refusal it is, and the id of what is not there, are for programs.
+// messagesOf returns what a body says to people: the gateway's services answer with problems (RFC 9457), other daemons in their own forms. The
+// id of what is not there is for programs.
 const messagesOf = (status, body) => {
-  if (Array.isArray(body)) return body.map((message) => named(status, String(message).replace(/^(Input|Resource) (Error|Not Found) - /, '')));
-  const reasons = Array.isArray(body?.reason) && body.reason.length > 0 ? body.reason : [body?.message ?? body?.error ?? `The gateway answered with the status ${status}.`];
-  return reasons.flatMap((reason) => detailed(named(status, String(reason)), body?.details));
+  const said = [body?.detail ?? body?.reason ?? body?.message ?? body?.error ?? body ?? []].flat().map(String).filter(Boolean);
+  return said.length === 0 ? [`The gateway answered with the status ${status}.`] : status === 404 ? said.map((text) => text.replace(/ \('\w+': [^()]*\)$/, '')) : said;
 };
 
-const named = (status, message) => status === 404 ? message.replace(/ \('\w+': [^()]*\)$/, '') : message;
+const partsOf = (body) => (Array.isArray(body?.errors) ? body.errors : []).filter(({ pointer, parameter }) => pointer ?? parameter).map(({ detail, pointer, parameter }) => ({
+  detail, path: parameter ? [parameter] : pointer.split('/').slice(1).map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')),
+}));
 
 // call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix.
 export const call = async (method, path, { query = {}, body, headers = {}, signal } = {}) => {
   const url = new URL(path, location.origin);
   for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);
-  const sent = { Accept: 'application/json', ...(me && tenant && { 'Wazo-Tenant': tenant }), ...headers };
+  const sent = { Accept: 'application/json, application/problem+json', ...(me && tenant && { 'Wazo-Tenant': tenant }), ...headers };
   if (me) sent['X-Auth-Token'] = me.token;
   if (body !== undefined) sent['Content-Type'] = 'application/json';
   let answer, data;
@@ -59,13 +56,13 @@ export const call = async (method, path, { query = {}, body, headers = {}, signa
   }
   if (answer.ok) return { data, headers: answer.headers, status: answer.status };
   const wait = answer.headers.get('Retry-After');
-  const messages = messagesOf(answer.status, data), chosenIsGone = sent['Wazo-Tenant'] && messages[0].startsWith('Unauthorized tenant');
+  const messages = messagesOf(answer.status, data), chosenIsGone = sent['Wazo-Tenant'] && data?.error_id === 'unauthorized-tenant';
   if (answer.status === 401 && me && sent['X-Auth-Token'] === me.token) {
     if (!chosenIsGone) ended();
     else if (tenant === sent['Wazo-Tenant']) tell('tenant-gone');
   }
   if (wait) messages.push(`Try again in ${wait} seconds.`);
-  throw new Refused(answer.status, messages, { method, path: url.pathname }, data);
+  throw new Refused(answer.status, messages, { method, path: url.pathname }, partsOf(data));
 };
 
 // erase deletes what a path leads to, and reports whether it was there still.

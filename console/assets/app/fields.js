@@ -1,7 +1,7 @@
 // The fields of forms, which are made from the schemas of the definitions: controls with what people read of them, and those inside of others.
 import { bound, choice, clock, lines, named, offered, pairs, raw, reference, text, texts, toggle } from './controls.js';
 import { kindOf, labelOf, properties, resolve, sectionOf, services } from './definitions.js';
-import { brief, fresh, h, later, literal, put, same, words } from './dom.js';
+import { brief, fresh, h, later, put, same, words } from './dom.js';
 import { value as shown } from './shown.js';
 
 // hint says what may be entered: what the definition has for people, unless it is the label again ("The first name."), and the limits that
@@ -25,7 +25,7 @@ const ranges = [['a-zA-Z', 'letters'], ['A-Za-z', 'letters'], ['A-Z', 'capital l
 
 // spelt adds to the refusal of a text what it may have, if its pattern is one set of characters: "Only letters and digits."
 const spelt = (text, pattern) => {
-  const [, set, least, most] = (/expected pattern/.test(text) && pattern?.match(/^\^(?: \*)?\[([^\]\\^]+)\](?:\{(\d+),(\d+)\}|[+*])(?: \*)?\$$/)) || [];
+  const [, set, least, most] = (/^Must match /.test(text) && pattern?.match(/^\^(?: \*)?\[([^\]\\^]+)\](?:\{(\d+),(\d+)\}|[+*])(?: \*)?\$$/)) || [];
   if (!set) return text;
   const parts = [];
   let signs = set;
@@ -60,7 +60,7 @@ const field = (context, name, schema, before, required, fixed = false) => {
     control.input?.setAttribute('aria-invalid', String(text !== ''));
     if (text && control.input) control.input.focus();
   };
-  const find = (message) => control.find?.(message) ?? (names(message, name) ? self : undefined);
+  const find = (path) => (path[0] === name ? control.find?.(path.slice(1)) ?? self : undefined);
   const self = { name, label: said, required, schema, first: before == null ? undefined : control.read(), read: control.read, refuse, find };
   if (control.group) {
     control.input?.setAttribute('aria-label', label);
@@ -72,16 +72,8 @@ const field = (context, name, schema, before, required, fixed = false) => {
   return { ...self, element: row };
 };
 
-// names reports whether a message is about a field of this name. One that quotes the names of fields as keys, or begins with the path of a
-// field, has other words as well.
-export const names = (message, name) => {
-  if (/\{'\w+': [[{]/.test(message)) return new RegExp(`(^|[\\s{])'?${literal(name)}'?: `).test(message);
-  const path = message.match(/^([\w.[\]]+): /)?.[1];
-  return path ? path.split(/[.[\]]+/).includes(name) : new RegExp(`(^|['"\\s])${literal(name)}(['":\\s.[]|$)`).test(message);
-};
-
-// among returns the first that fields find for a message.
-const among = (inputs, message) => inputs.reduce((found, input) => found ?? input.find(message), undefined);
+// among returns the innermost of some fields that a path leads to.
+export const among = (inputs, path) => inputs.reduce((found, input) => found ?? input.find(path), undefined);
 
 const controlFor = (context, name, schema, before, attributes) => {
   if (schema.enum && schema.enum.length > 1) return choice(schema, before, attributes);
@@ -110,7 +102,7 @@ const controlFor = (context, name, schema, before, attributes) => {
 // group is an object inside of another.
 const group = (context, schema, before) => {
   const inside = fields({ ...context, list: undefined, item: before }, schema, before, []);
-  return { group: true, find: (message) => among(inside, message), element: inside.map((f) => f.element), read: () => {
+  return { group: true, find: (path) => among(inside, path), element: inside.map((f) => f.element), read: () => {
     const value = valuesOf(inside, {});
     return value instanceof Error ? value : Object.keys(value).length > 0 || before ? { ...kept(context, schema, before), ...value } : undefined;
   } };
@@ -143,7 +135,10 @@ const many = (context, schema, before, title) => {
     const self = {
       // a row that was just added is found by any search
       has: (text) => made || brief(value).toLowerCase().includes(text),
-      find: (message) => (inside ? inside.find(message) : about(value, message) ? (self.show(), inside.find(message)) : undefined),
+      find: (path) => {
+        self.show();
+        return inside.find(path);
+      },
       read: () => (inside ? inside.read() ?? {} : kept(context, schema, value)),
       show: () => {
         if (!self.element?.isConnected) turn(Math.ceil((shown().indexOf(self) + 1) / size) || turnTo(self));
@@ -191,12 +186,7 @@ const many = (context, schema, before, title) => {
   } }, 'Add one');
   turn(1);
   return {
-    group: true, find: (message) => {
-      const at = message.match(new RegExp(`(^|\\W)${literal(context.of)}(\\[|'?: \\{)(\\d+)`))?.[3];
-      if (!rows[at]) return among(rows, message);
-      rows[at].show();
-      return rows[at].find(message);
-    },
+    group: true, find: ([at, ...path]) => rows[at]?.find(path),
     element: [tools, list, pages, button],
     read: () => {
       const values = [];
@@ -271,9 +261,9 @@ const keyed = (context, schema, before) => {
     columns.map(([name, p]) => h('th', { scope: 'col' }, labelOf(p, name))), h('td', {}, ' '))), body));
   return {
     group: true, element: [table, button],
-    find: (message) => {
-      const row = rows.find((r) => message.includes(`'${r.key.value}': {`)) ?? rows.find((r) => about(r.read(), message));
-      return row && (among(row.cells, message) ?? row);
+    find: ([key, ...path]) => {
+      const row = rows.find((r) => r.key.value === key);
+      return row && (among(row.cells, path) ?? row);
     },
     read: () => {
       const values = {};
@@ -291,17 +281,13 @@ const keyed = (context, schema, before) => {
   };
 };
 
-// about reports whether a message quotes a value that an object has, such as ('user_id': 12).
-const about = (value, message) => !(value instanceof Error) && Object.entries(value ?? {}).some(([name, inner]) =>
-  (inner && typeof inner === 'object' ? about(inner, message) : message.includes(`'${name}': ${inner})`) || message.includes(`'${name}': '${inner}')`)));
-
 // inCell is a field in a cell of a table, which gets its label later.
 const inCell = (context, name, schema, before, required) => {
   const id = fresh(name), error = h('span', { class: 'error', id: `${id}-error` });
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': `${id}-error`, required });
   const self = {
     name, title: labelOf(schema, name), read: control.read, input: control.input, element: h('div', {}, control.element, error),
-    find: (message) => control.find?.(message) ?? (names(message, name) ? self : undefined),
+    find: (path) => (path[0] === name ? control.find?.(path.slice(1)) ?? self : undefined),
     focus: () => control.input?.focus(),
     label: (text) => control.input?.setAttribute('aria-label', text),
     refuse: (text) => {

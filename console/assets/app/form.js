@@ -2,7 +2,7 @@
 import { me } from './api.js';
 import { mayAsk, whom } from './definitions.js';
 import { h, put, same, say as tell, words } from './dom.js';
-import { fields, names, valuesOf } from './fields.js';
+import { among, fields, valuesOf } from './fields.js';
 import { merged } from './merge.js';
 import { settled, spoken } from './picker.js';
 import { value as shown } from './shown.js';
@@ -12,7 +12,7 @@ const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'e
 
 // form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
 // are fields of the page itself, each like those that field returns. Send receives what is to be sent, and the tag of the version that it
-// changes, which is version.tag. Tenant is the tenant whose objects it may name, if that is not the one that the page acts in. It may throw a Refused, whose messages are shown beside the fields that they name. Latest reads again what
+// changes, which is version.tag. Tenant is the tenant whose objects it may name, if that is not the one that the page acts in. It may throw a Refused, whose parts are shown beside the fields that they are about. Latest reads again what
 // the form changes, and its tag, when somebody else has changed it since. What is locked can be read alone.
 export const form = ({ service, schema, list, key, tenant, inherits = false, before, version = {}, latest, hidden = [], more = [], action = 'Save', whole = false, locked = false, send }) => {
   const context = { service, list, key, tenant, inherits };
@@ -78,22 +78,24 @@ export const form = ({ service, schema, list, key, tenant, inherits = false, bef
   return element;
 };
 
-// place puts each message beside the field that it names, and returns what remains.
-const place = (problem, inputs, rest) => {
-  const left = problem.messages.filter((message) => {
-    const outer = inputs.find(({ name }) => names(message, name)) ?? inputs.find((input) => input.find(message));
-    const about = outer?.find(message);
-    if (!about) return true;
-    if (rest?.contains?.(outer.element)) rest.open = true;
-    about.refuse(inner(message));
-    return false;
-  });
-  inputs[0]?.element.closest('form')?.querySelector('[aria-invalid=true]')?.focus(); // reading goes on at the first of them
-  return left.length === 0 ? [] : [left.map((message) => h('p', {}, spoken(message))), refusal(problem)].flat().filter(Boolean);
+// beside calls put with what a refusal says of each value, and the value's path, and returns whether that was all: put reports whether it was
+// said. A sentence about several values is said if it stands beside one of them.
+export const beside = ({ parts }, put) => {
+  const said = new Set(parts.filter(({ path, detail }) => put(path, spoken(detail))).map(({ detail }) => detail));
+  return parts.length > 0 && parts.every(({ detail }) => said.has(detail));
 };
 
-// inner returns what a message says about the innermost of the fields that it names: it stands beside that one.
-export const inner = (message) => spoken(message.match(/\[?["']([^"']+)["']\]\}*$/)?.[1] ?? message.replace(/^[\w.[\]]+: (?=\w)/, ''));
+// place puts what is said of values beside their fields, and returns what is to be read apart.
+const place = (problem, inputs, rest) => {
+  const all = beside(problem, (path, message) => {
+    const about = among(inputs, path);
+    if (about && rest?.contains?.(inputs.find(({ name }) => name === path[0]).element)) rest.open = true;
+    about?.refuse(message);
+    return Boolean(about);
+  });
+  inputs[0]?.element.closest('form')?.querySelector('[aria-invalid=true]')?.focus(); // reading goes on at the first of them
+  return all ? [] : [...problem.messages.map((message) => h('p', {}, spoken(message))), refusal(problem)].filter(Boolean);
+};
 
 // refusal leads from a 403 to its reasons.
 export const refusal = (problem) => {

@@ -2,19 +2,19 @@
 import { call } from './api.js';
 import { may, resources } from './definitions.js';
 import { fresh, h, lead, put } from './dom.js';
-import { inner, refusal } from './form.js';
+import { beside, refusal } from './form.js';
 import { reveal } from './login.js';
 import { picker, settled, spoken } from './picker.js';
 import { crumbs } from './shown.js';
 
-// input is a field. About says which of the gateway's messages belong to it, if its name does not.
-const input = (name, label, attributes = {}, note = '', about = new RegExp(`\\b${name}\\b`)) => {
+// input is a field. Sent are the attributes of the request that it stands for.
+const input = (name, label, attributes = {}, note = '', sent = [name]) => {
   const id = fresh(name);
   const element = h('input', { id, name, autocomplete: 'off', 'aria-describedby': `${id}-error`, ...attributes });
   const error = h('span', { class: 'error', id: `${id}-error` });
   const check = attributes.type === 'checkbox';
   return {
-    about, element, row: h('div', { class: check ? 'field check' : 'field' }, check ? [element, h('label', { for: id }, label)] : [h('label', { for: id }, label), element], note && h('small', {}, note), error),
+    sent, element, row: h('div', { class: check ? 'field check' : 'field' }, check ? [element, h('label', { for: id }, label)] : [h('label', { for: id }, label), element], note && h('small', {}, note), error),
     refuse: (text) => {
       error.textContent = text;
       element.setAttribute('aria-invalid', String(text !== ''));
@@ -27,7 +27,7 @@ const contextField = (resource, query, preset) => {
   const error = h('span', { class: 'error', id: 'context-error' });
   const chosen = picker(resource, (c) => c.name, { id: 'context', 'aria-describedby': 'context-error' }, { preset, query });
   return {
-    about: /\bcontext\b/i, read: chosen.read, row: h('div', { class: 'field' }, h('label', { for: 'context' }, 'Context'), chosen.element, error),
+    sent: ['context'], read: chosen.read, row: h('div', { class: 'field' }, h('label', { for: 'context' }, 'Context'), chosen.element, error),
     element: chosen.input,
     refuse: (text) => {
       error.textContent = text;
@@ -46,10 +46,10 @@ export const show = async (main) => {
   const internal = { type: 'internal' }, { data } = await call('GET', contexts.service.prefix + contexts.path, { query: { ...internal, limit: 1 } });
   const first = input('firstname', 'First name *', { required: true }), last = input('lastname', 'Last name');
   const mail = input('email', 'E-mail address', { type: 'email' });
-  const exten = input('exten', 'Number', { inputmode: 'numeric' }, 'Leave it empty for a user without a telephone.', /extension|exten\b/i);
-  const box = input('voicemail', 'With a voicemail of the same number', { type: 'checkbox' }, '', /voicemail/i);
+  const exten = input('exten', 'Number', { inputmode: 'numeric' }, 'Leave it empty for a user without a telephone.', ['exten', 'lines']);
+  const box = input('voicemail', 'With a voicemail of the same number', { type: 'checkbox' });
   box.element.checked = true;
-  const login = input('login', 'With a login of the gateway', { type: 'checkbox' }, 'The user name is the e-mail address.');
+  const login = input('login', 'With a login of the gateway', { type: 'checkbox' }, 'The user name is the e-mail address.', ['auth']);
   const password = input('password', 'Password of the login', { type: 'password', autocomplete: 'new-password' });
   const context = contextField(contexts, internal, data.items[0]);
   const fields = [first, last, mail, exten, context, box, login, password], general = h('div', { class: 'error', role: 'alert' });
@@ -85,13 +85,13 @@ export const show = async (main) => {
       button.disabled = false;
       if (!problem.messages) throw problem;
       button.focus();
-      const left = problem.messages.filter((message) => {
-        const about = fields.find((field) => field.about.test(message));
-        about?.refuse(inner(message));
-        return !about;
+      const all = beside(problem, (path, message) => {
+        const about = path.toReversed().map((name) => fields.find(({ sent }) => sent.includes(name))).find(Boolean);
+        about?.refuse(message);
+        return Boolean(about);
       });
       fields.find((field) => field.element.getAttribute('aria-invalid') === 'true')?.element.focus();
-      put(general, left.map((m) => h('p', {}, spoken(m))), refusal(problem));
+      put(general, all ? [] : [problem.messages.map((m) => h('p', {}, spoken(m))), refusal(problem)]);
     }
   };
   put(main, 
