@@ -150,10 +150,10 @@ func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.
 func (s *Service) declareGroupUsers(e *crud.Engine) {
 	crud.Link[Group, User]{
 		Table: "auth_group_user", Only: []string{"put", "delete", "list", "list_back"}, Action: "create", Strict: true, AcrossTenants: true,
-		Allow: s.mayJoin, MayEnd: s.mayLeave,
-		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
+		Allow: crud.Each(s.mayJoin), MayEnd: crud.Each(s.mayLeave),
+		Changed: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
 			return s.announceLinked(ctx, c, oneUser(p.Right.UUID), &p.Carry)
-		},
+		}),
 		Committed: func(p *crud.Pair[Group, User]) { s.forgetCarried(p.Carry) },
 	}.On(e)
 }
@@ -196,13 +196,13 @@ func accessesToManage(ctx context.Context, c store.Conn, g *Group) ([]string, er
 func (s *Service) declareGroupPolicies(e *crud.Engine) {
 	crud.Link[Group, Policy]{
 		Table: "auth_group_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,
-		Allow: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
+		Allow: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
 			if err := s.mayGive(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID)); err != nil {
 				return err
 			}
 			return fromAbove(ctx, c, p.Right, p.Left.TenantUUID)
-		},
-		MayEnd: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
+		}),
+		MayEnd: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
 			configured, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group_policy
 				WHERE group_uuid = $1 AND policy_uuid = $2 AND config_managed`, p.Left.UUID, p.Right.UUID)
 			if err := firstError(err, refuseManaged(configured > 0,
@@ -210,10 +210,10 @@ func (s *Service) declareGroupPolicies(e *crud.Engine) {
 				return err
 			}
 			return s.mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID))
-		},
-		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
+		}),
+		Changed: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
 			return s.announceLinked(ctx, c, membersOf(p.Left.UUID), &p.Carry)
-		},
+		}),
 		Committed: func(p *crud.Pair[Group, Policy]) { s.forgetCarried(p.Carry) },
 	}.On(e)
 }

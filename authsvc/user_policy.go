@@ -14,18 +14,18 @@ import (
 func (s *Service) declareUserPolicies(e *crud.Engine) {
 	crud.Link[User, Policy]{
 		Table: "auth_user_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,
-		Allow: func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
+		Allow: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
 			if err := s.mayGive(ctx, c, p.Request.Principal(), p.Right.ACL, oneUser(p.Left.UUID)); err != nil {
 				return err
 			}
 			return fromAbove(ctx, c, p.Right, p.Left.TenantUUID)
-		},
-		MayEnd: func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
+		}),
+		MayEnd: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
 			return s.mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, oneUser(p.Left.UUID))
-		},
-		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
+		}),
+		Changed: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
 			return s.announceLinked(ctx, c, oneUser(p.Left.UUID), &p.Carry)
-		},
+		}),
 		Committed: func(p *crud.Pair[User, Policy]) { s.forgetCarried(p.Carry) },
 	}.On(e)
 }

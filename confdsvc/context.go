@@ -41,6 +41,9 @@ type ContextRef struct {
 	crud.Hrefs
 }
 
+// contextIncludes are the contexts that contexts include.
+const contextIncludes crud.Relation[Context, Context] = "confd_context_include"
+
 func init() { resources = append(resources, declareContexts) }
 
 func declareContexts(e *crud.Engine) {
@@ -55,11 +58,10 @@ func declareContexts(e *crud.Engine) {
 		Prepare: prepareContext, Validate: checkContext, Guard: contextIsUnused,
 	})
 	crud.Link[Context, Context]{
-		Table: "confd_context_include", LeftColumn: "context_id", RightColumn: "included_id", Position: "position", Only: []string{"set"},
+		Relation: contextIncludes, LeftColumn: "context_id", RightColumn: "included_id", Position: "position", Only: []string{"set"},
 		LeftShows: []crud.Show{crud.Many(func(c *Context) *[]ContextRef { return &c.Contexts })},
-		Set: &crud.List[Context, Context]{
-			Path: "contexts", By: []string{"id"}, Repeated: "Cannot include same context more than once.", Check: includesNotItself,
-		},
+		Set:       &crud.List{By: []string{"id"}, Repeated: "Cannot include same context more than once."},
+		Allow:     crud.All(crud.SameTenant, crud.Each(includesNotItself)),
 	}.On(e)
 	freeRanges(e)
 }
@@ -99,11 +101,9 @@ func notForeign(ctx context.Context, c store.Conn, tenantUUID, field, key, name 
 	return err
 }
 
-func includesNotItself(_ context.Context, _ store.Conn, list *crud.Listing[Context, Context]) error {
-	for _, included := range list.Far {
-		if included.ID == list.Near.ID {
-			return style.NotPermitted("Cannot include context inside itself.", "context_id", included.ID)
-		}
+func includesNotItself(_ context.Context, _ store.Conn, pair *crud.Pair[Context, Context]) error {
+	if pair.Left.ID == pair.Right.ID {
+		return style.NotPermitted("Cannot include context inside itself.", "context_id", pair.Right.ID)
 	}
 	return nil
 }

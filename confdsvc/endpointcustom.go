@@ -28,6 +28,9 @@ type EndpointLine struct {
 	crud.Hrefs
 }
 
+// lineCustom are the custom endpoints of lines.
+const lineCustom crud.Relation[Line, EndpointCustom] = "line_endpoint_custom"
+
 func init() { resources = append(resources, declareEndpointsCustom) }
 
 func declareEndpointsCustom(e *crud.Engine) {
@@ -42,7 +45,7 @@ func declareEndpointsCustom(e *crud.Engine) {
 		},
 	})
 	crud.Link[Line, EndpointCustom]{
-		Table: "confd_line_endpoint", RightColumn: "custom_id", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		Relation: lineCustom, Table: "confd_line_endpoint", RightColumn: "custom_id", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
 		LeftShows: []crud.Show{
 			crud.One(func(l *Line) **EndpointCustomRef { return &l.EndpointCustom }),
 			crud.One(func(l *UserLine) **EndpointCustomRef { return &l.EndpointCustom }),
@@ -50,7 +53,7 @@ func declareEndpointsCustom(e *crud.Engine) {
 		RightShows:  []crud.Show{crud.One(func(x *EndpointCustom) **EndpointLine { return &x.Line })},
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointCustom](e),
-		Changed:     rememberEndpoint[EndpointCustom],
+		Changed:     crud.Each(rememberEndpoint[EndpointCustom]),
 	}.On(e)
-	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Stays: true, Shown: true}.On(e)
+	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Relation: lineCustom, Stays: true, Shown: true}.On(e)
 }

@@ -87,6 +87,9 @@ func restoreHiddenAuth(o *EndpointSIP, sent map[string]any) {
 	}
 }
 
+// lineSIP are the SIP endpoints of lines.
+const lineSIP crud.Relation[Line, EndpointSIP] = "line_endpoint_sip"
+
 func init() { resources = append(resources, declareEndpointsSIP) }
 
 // generateLogin gives an endpoint the login that was asked for: what telephones tell as their username is its name, by which they are known
@@ -110,7 +113,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
 	crud.Collect(e, r)
 	crud.Link[Line, EndpointSIP]{
-		Table: "confd_line_endpoint", RightColumn: "sip_uuid", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		Relation: lineSIP, Table: "confd_line_endpoint", RightColumn: "sip_uuid", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
 		LeftShows: []crud.Show{
 			crud.One(func(l *Line) **EndpointSIPRef { return &l.EndpointSIP }),
 			crud.One(func(l *UserLine) **EndpointSIPRef { return &l.EndpointSIP }),
@@ -118,9 +121,9 @@ func declareEndpointsSIP(e *crud.Engine) {
 		RightShows:  []crud.Show{crud.One(func(x *EndpointSIP) **EndpointLine { return &x.Line })},
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointSIP](e),
-		Changed:     rememberEndpoint[EndpointSIP],
+		Changed:     crud.Each(rememberEndpoint[EndpointSIP]),
 	}.On(e)
-	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Shown: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth}.On(e)
+	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Relation: lineSIP, Stays: true, Shown: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth}.On(e)
 }
 
 // mergeEndpoint adds the options of its templates to an endpoint. It refuses a caller who is denied to read one of them.

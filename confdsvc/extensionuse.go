@@ -30,7 +30,7 @@ func fits[L any](use extensionUse) crud.Check[L, Extension] {
 	if use.OutsideAtFirst {
 		use.Ranges = ""
 	}
-	return func(ctx context.Context, c store.Conn, pair *crud.Pair[L, Extension]) error {
+	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[L, Extension]) error {
 		if !pair.RightUnlinked(ctx) {
 			used, err := useOf(ctx, c, pair.Right)
 			if err != nil {
@@ -41,7 +41,7 @@ func fits[L any](use extensionUse) crud.Check[L, Extension] {
 			}
 		}
 		return use.takes(ctx, c, pair.Right)
-	}
+	})
 }
 
 // takes refuses an extension whose context is of another type, or whose number is in none of the context's ranges.

@@ -64,6 +64,9 @@ func init() {
 	musicUses = append(musicUses, forgetsMusic(musicOfGroup))
 }
 
+// groupExtensions are the numbers of groups.
+const groupExtensions crud.Relation[Group, Extension] = "confd_group_extension"
+
 func musicOfGroup(g *Group) **string { return &g.MusicOnHold }
 
 var groupExtension = extensionUse{Kind: "group", Owner: "group", Table: "confd_group_extension", Type: "internal", Ranges: "group"}
@@ -116,12 +119,12 @@ func declareGroups(e *crud.Engine) {
 		Path: "fallbacks", ID: "group_fallback", Whole: true, Field: func(g *Group) *GroupFallbacks { return &g.Fallbacks },
 	}.On(e)
 	crud.Link[Group, Extension]{
-		Table: "confd_group_extension", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		Relation: groupExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
 		LeftShows:  []crud.Show{crud.Many(func(g *Group) *[]ExtensionRef { return &g.Extensions })},
 		RightShows: []crud.Show{crud.One(func(x *Extension) **GroupRef { return &x.Group })},
 		Allow:      crud.All(crud.LeftFree, crud.RightFree, fits[Group](groupExtension), crud.SameTenant),
 	}.On(e)
-	shownByTarget(e, "confd_group_incall", "group_uuid", func(g *Group) *[]IncallTo { return &g.Incalls })
+	shownByTarget(e, "", "confd_group_incall", "group_uuid", func(g *Group) *[]IncallTo { return &g.Incalls })
 }
 
 func nameGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {

@@ -35,94 +35,60 @@ type memberPriority struct {
 	Priority int64 `db:"priority" json:"priority" minimum:"0" maximum:"2147483647" doc:"Its place in the list, unless it is sent."`
 }
 
+// groupUsers are the users that groups ring.
+const groupUsers crud.Relation[Group, User] = "confd_group_user"
+
 func init() { resources = append(resources, declareGroupMembers) }
 
 func declareGroupMembers(e *crud.Engine) {
 	crud.Link[Group, User]{
-		Table: "confd_group_user", Position: "priority", Row: crud.RowOf[memberPriority](), Only: []string{"set", "set_back"},
+		Relation: groupUsers, Position: "priority", Row: crud.RowOf[memberPriority](), Only: []string{"set", "set_back"},
 		LeftShows:  []crud.Show{crud.Many(func(g *Group) *[]GroupUser { return &g.Members.Users })},
 		RightShows: []crud.Show{crud.Many(func(u *User) *[]GroupRef { return &u.Groups })},
-		Set: &crud.List[Group, User]{
-			Path: "members/users", ID: "update_group_member_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once.",
-			Check: func(ctx context.Context, c store.Conn, list *crud.Listing[Group, User]) error {
-				return haveLines(ctx, c, list.Far)
-			},
-		},
-		SetBack: &crud.List[User, Group]{
-			Path: "groups", ID: "update_user_groups", By: []string{"uuid", "id"}, Repeated: "Cannot associate same group more than once.",
-			Check: joinsGroups,
-		},
+		Set:        &crud.List{Path: "members/users", ID: "update_group_member_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
+		SetBack:    &crud.List{Path: "groups", ID: "update_user_groups", By: []string{"uuid", "id"}, Repeated: "Cannot associate same group more than once."},
+		Allow:      crud.All(crud.SameTenant, membersHaveLines), Changed: membersShareNoLine,
 	}.On(e)
-	crud.NestList[Group, User]{Name: "groups"}.On(e)
+	crud.NestList[Group, User]{Name: "groups", Relation: groupUsers}.On(e)
 	crud.Part[Group, GroupMembers]{
 		Path: "members/extensions", ID: "group_member_extensions", Only: []string{"update"}, Whole: true,
 		Field: func(g *Group) *GroupMembers { return &g.Members }, Merge: orderNumbers,
 	}.On(e)
 }
 
-const sameLine = "Cannot associate different users with the same line."
-
-// haveLines refuses members without a line, and two with the same main line.
-func haveLines(ctx context.Context, c store.Conn, users []*User) error {
-	lines, err := mainLines(ctx, c, users)
+// membersHaveLines refuses members without a line.
+func membersHaveLines(ctx context.Context, c store.Conn, pairs []*crud.Pair[Group, User]) error {
+	ids := make([]any, len(pairs))
+	for i, p := range pairs {
+		ids[i] = p.Right.ID
+	}
+	have, err := store.Select[int64](ctx, c, "SELECT DISTINCT user_id FROM confd_user_line WHERE user_id IN ("+crud.Placeholders(1, len(ids))+")", ids...)
 	if err != nil {
 		return err
 	}
-	of := map[int64]*User{}
-	for _, u := range users {
-		line, has := lines[u.ID]
-		if !has {
-			return style.NotAssociated("User", "Line", "user_uuid", u.UUID)
+	for _, p := range pairs {
+		if !slices.Contains(have, p.Right.ID) {
+			return style.NotAssociated("User", "Line", "user_uuid", p.Right.UUID)
 		}
-		if other := of[line]; other != nil && other.ID != u.ID {
-			return style.NotPermitted(sameLine, "line_id", line)
-		}
-		of[line] = u
 	}
 	return nil
 }
 
-// mainLines returns the main lines of users, by the users' ids.
-func mainLines(ctx context.Context, c store.Conn, users []*User) (map[int64]int64, error) {
-	type row struct {
-		User int64 `db:"user_id"`
-		Line int64 `db:"line_id"`
-	}
-	ids := make([]any, len(users))
-	for i, u := range users {
-		ids[i] = u.ID
-	}
-	rows, err := store.Select[row](ctx, c, "SELECT user_id, line_id FROM confd_user_line WHERE user_id IN ("+
-		crud.Placeholders(1, len(ids))+") ORDER BY user_id, position DESC, line_id DESC", ids...)
-	lines := make(map[int64]int64, len(users))
-	for _, r := range rows {
-		lines[r.User] = r.Line // the first line of each user is read last
-	}
-	return lines, err
-}
-
-// joinsGroups refuses a user without a line, and one whose main line is that of another member of one of the groups.
-func joinsGroups(ctx context.Context, c store.Conn, list *crud.Listing[User, Group]) error {
-	if len(list.Far) == 0 {
-		return nil
-	}
-	if err := haveLines(ctx, c, []*User{list.Near}); err != nil {
-		return err
-	}
-	groups := make([]any, 1, len(list.Far)+1)
-	groups[0] = list.Near.ID
-	for _, g := range list.Far {
-		groups = append(groups, g.UUID)
+// membersShareNoLine refuses a group of which two members have one main line.
+func membersShareNoLine(ctx context.Context, c store.Conn, pairs []*crud.Pair[Group, User]) error {
+	var groups []any
+	for _, p := range pairs {
+		if !p.Ends && !slices.Contains(groups, any(p.Left.UUID)) {
+			groups = append(groups, p.Left.UUID)
+		}
 	}
 	shared, err := store.Select[int64](ctx, c, `
-		SELECT ul.line_id FROM confd_user_line ul JOIN confd_user_line other ON other.line_id = ul.line_id AND other.user_id <> ul.user_id
-			JOIN confd_group_user gu ON gu.user_id = other.user_id
-		WHERE ul.user_id = $1 AND gu.group_uuid IN (`+crud.Placeholders(2, len(list.Far))+`)
+		SELECT ul.line_id FROM confd_group_user gu JOIN confd_user_line ul ON ul.user_id = gu.user_id
+		WHERE gu.group_uuid IN (`+crud.Placeholders(1, len(groups))+`)
 			AND NOT EXISTS (SELECT 1 FROM confd_user_line f WHERE f.user_id = ul.user_id AND f.position < ul.position)
-			AND NOT EXISTS (SELECT 1 FROM confd_user_line f WHERE f.user_id = other.user_id AND f.position < other.position)
-		LIMIT 1`, groups...)
+		GROUP BY gu.group_uuid, ul.line_id HAVING count(*) > 1 LIMIT 1`, groups...)
 	if err == nil && len(shared) > 0 {
-		err = style.NotPermitted(sameLine, "line_id", shared[0])
+		err = style.NotPermitted("Cannot associate different users with the same line.", "line_id", shared[0])
 	}
 	return err
 }

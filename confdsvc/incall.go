@@ -40,6 +40,12 @@ type IncallTo struct {
 	crud.Hrefs
 }
 
+// incallExtensions are the numbers of incalls, and userIncalls the incalls that lead to users.
+const (
+	incallExtensions crud.Relation[Incall, Extension] = "confd_incall_extension"
+	userIncalls      crud.Relation[User, Incall]      = "user_incall"
+)
+
 func init() {
 	resources = append(resources, declareIncalls)
 	extensionUses = append(extensionUses, incallExtension)
@@ -91,7 +97,7 @@ func declareIncalls(e *crud.Engine) {
 		},
 	})
 	crud.Link[Incall, Extension]{
-		Table: "confd_incall_extension", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		Relation: incallExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
 		LeftShows: []crud.Show{
 			crud.Many(func(i *Incall) *[]ExtensionRef { return &i.Extensions }),
 			crud.Many(func(i *IncallTo) *[]ExtensionRef { return &i.Extensions }),
@@ -100,10 +106,10 @@ func declareIncalls(e *crud.Engine) {
 		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Incall](incallExtension)),
 	}.On(e)
 	crud.Nest[Incall, Extension]{
-		Name: "extensions", Many: true, Existing: numberThere[Incall](e), Complete: rangeHoldsNumber(e), Linked: rangeHoldsNumber(e), Inside: true,
+		Name: "extensions", Relation: incallExtensions, Many: true, Existing: numberThere[Incall](e), Complete: rangeHoldsNumber(e), Linked: rangeHoldsNumber(e), Inside: true,
 	}.On(e)
 	crud.Nest[User, Incall]{
-		Name: "incalls", Many: true, Fills: []string{"destination"}, Refers: true, Stays: true, Shown: true,
+		Name: "incalls", Relation: userIncalls, Many: true, Fills: []string{"destination"}, Refers: true, Stays: true, Shown: true,
 		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[User], i *Incall) (err error) {
 			i.Destination, err = leadsToUser(of.New)
 			return err
@@ -124,7 +130,7 @@ func declareIncalls(e *crud.Engine) {
 			})
 		},
 	}.On(e)
-	shownByTarget(e, "confd_destination", "user_id", func(u *User) *[]IncallTo { return &u.Incalls })
+	shownByTarget(e, userIncalls, "confd_destination", "user_id", func(u *User) *[]IncallTo { return &u.Incalls })
 }
 
 // userTakesIncall refuses to lead more incoming calls to a user than clients may send as the user's.
@@ -141,9 +147,9 @@ func userTakesIncall(ctx context.Context, c store.Conn, change *crud.Change[Inca
 }
 
 // shownByTarget makes the targets of incalls show them. The table has a row for each incall, whose column refers to it.
-func shownByTarget[T any](e *crud.Engine, table, column string, field func(o *T) *[]IncallTo) {
+func shownByTarget[T any](e *crud.Engine, name crud.Relation[T, Incall], table, column string, field func(o *T) *[]IncallTo) {
 	crud.Link[T, Incall]{
-		Table: table, LeftColumn: column, RightColumn: "of_incall_id", Only: []string{},
+		Relation: name, Table: table, LeftColumn: column, RightColumn: "of_incall_id", Only: []string{},
 		LeftShows: []crud.Show{crud.Many(field)},
 	}.On(e)
 }

@@ -45,6 +45,9 @@ type LineRef struct {
 	crud.Hrefs
 }
 
+// lineExtensions are the numbers that ring lines.
+const lineExtensions crud.Relation[Line, Extension] = "confd_line_extension"
+
 func init() {
 	resources = append(resources, declareLines)
 	extensionUses = append(extensionUses, lineExtension)
@@ -95,17 +98,17 @@ func declareLines(e *crud.Engine) {
 		},
 	})
 	crud.Link[Line, Extension]{
-		Table: "confd_line_extension", LeftHas: crud.AtMostOne, Only: []string{"put", "delete", "create"},
+		Relation: lineExtensions, LeftHas: crud.AtMostOne, Only: []string{"put", "delete", "create"},
 		LeftShows: []crud.Show{
 			crud.Many(func(l *Line) *[]ExtensionRef { return &l.Extensions }),
 			crud.Many(func(l *UserLine) *[]ExtensionRef { return &l.Extensions }),
 		},
 		RightShows: []crud.Show{crud.Many(func(x *Extension) *[]LineRef { return &x.Lines })},
-		Allow:      crud.All(crud.SameTenant, extensionLineHasEndpoint, crud.LeftFree, oneMainUser, fits[Line](lineExtension)),
+		Allow:      crud.All(crud.SameTenant, crud.Each(extensionLineHasEndpoint), crud.LeftFree, crud.Each(oneMainUser), fits[Line](lineExtension)),
 		Changed:    identifiesNumber(e),
 	}.On(e)
 	crud.Nest[Line, Extension]{
-		Name: "extensions", Many: true, Fills: []string{"context"}, Existing: numberThere[Line](e),
+		Name: "extensions", Relation: lineExtensions, Many: true, Fills: []string{"context"}, Existing: numberThere[Line](e),
 		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[Line], x *Extension) error {
 			if x.Context == "" {
 				x.Context = of.New.Context

@@ -310,32 +310,20 @@ func identifyLinesOf(ctx context.Context, c store.Conn, e *crud.Engine, change *
 
 // identifiesUser sets the caller ID of a line that gets its main user.
 func identifiesUser(e *crud.Engine) crud.Check[User, Line] {
-	return func(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
+	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
 		if pair.Ends {
 			return nil
 		}
 		return identifyLine(ctx, c, e, pair.Request, pair.Right.ID, &pair.Left.ID)
-	}
+	})
 }
 
 // identifiesNumber sets the caller ID of a line that gets a number.
 func identifiesNumber(e *crud.Engine) crud.Check[Line, Extension] {
-	return func(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
-		if pair.Ends || crud.Unlinked[Line, User](ctx, e, pair.Left) {
+	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
+		if pair.Ends || userLines.RightUnlinked(ctx, e, pair.Left) {
 			return nil
 		}
 		return identifyLine(ctx, c, e, pair.Request, pair.Left.ID, nil)
-	}
-}
-
-// identifiesLines sets the caller IDs of the lines that a list gives to a user.
-func identifiesLines(e *crud.Engine) func(ctx context.Context, c store.Conn, list *crud.Listing[User, Line], added []*Line) error {
-	return func(ctx context.Context, c store.Conn, list *crud.Listing[User, Line], added []*Line) error {
-		for _, l := range added {
-			if err := identifyLine(ctx, c, e, list.Request, l.ID, &list.Near.ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	})
 }

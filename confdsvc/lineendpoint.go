@@ -38,10 +38,10 @@ func extensionLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair
 
 // lineCanLoseEndpoint refuses to take the endpoint from a line that has a user or an extension.
 func lineCanLoseEndpoint[E any](e *crud.Engine) crud.Check[Line, E] {
-	return func(ctx context.Context, c store.Conn, pair *crud.Pair[Line, E]) error {
-		if err := crud.RefuseLinked[User](ctx, c, e, pair.Left); err != nil {
+	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[Line, E]) error {
+		if err := userLines.RefuseRight(ctx, c, e, pair.Left); err != nil {
 			return err
 		}
-		return crud.RefuseLinked[Extension](ctx, c, e, pair.Left)
-	}
+		return lineExtensions.RefuseLeft(ctx, c, e, pair.Left)
+	})
 }

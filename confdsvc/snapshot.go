@@ -171,40 +171,40 @@ func (s *Snapshot) readSettings(ctx context.Context, c store.Conn, e *crud.Engin
 }
 
 func (s *Snapshot) readLinks(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
-	if s.Includes, err = lists[Context, Context, int64, int64](ctx, c, e); err != nil {
+	if s.Includes, err = lists[int64, int64](ctx, c, e, contextIncludes); err != nil {
 		return err
 	}
-	if s.UserLines, err = lists[User, Line, int64, int64](ctx, c, e); err != nil {
+	if s.UserLines, err = lists[int64, int64](ctx, c, e, userLines); err != nil {
 		return err
 	}
 	if s.LineUsers, err = usersOfLines(ctx, c); err != nil {
 		return err
 	}
-	if s.LineExtensions, err = lists[Line, Extension, int64, int64](ctx, c, e); err != nil {
+	if s.LineExtensions, err = lists[int64, int64](ctx, c, e, lineExtensions); err != nil {
 		return err
 	}
-	if s.LineSIP, err = ones[Line, EndpointSIP, int64, string](ctx, c, e); err != nil {
+	if s.LineSIP, err = ones[int64, string](ctx, c, e, lineSIP); err != nil {
 		return err
 	}
-	if s.LineCustom, err = ones[Line, EndpointCustom, int64, int64](ctx, c, e); err != nil {
+	if s.LineCustom, err = ones[int64, int64](ctx, c, e, lineCustom); err != nil {
 		return err
 	}
-	if s.UserVoicemail, err = ones[User, Voicemail, int64, int64](ctx, c, e); err != nil {
+	if s.UserVoicemail, err = ones[int64, int64](ctx, c, e, userVoicemail); err != nil {
 		return err
 	}
-	if s.GroupExtensions, err = lists[Group, Extension, string, int64](ctx, c, e); err != nil {
+	if s.GroupExtensions, err = lists[string, int64](ctx, c, e, groupExtensions); err != nil {
 		return err
 	}
-	if s.GroupUsers, err = lists[Group, User, string, int64](ctx, c, e); err != nil {
+	if s.GroupUsers, err = lists[string, int64](ctx, c, e, groupUsers); err != nil {
 		return err
 	}
-	s.IncallExtensions, err = lists[Incall, Extension, int64, int64](ctx, c, e)
+	s.IncallExtensions, err = lists[int64, int64](ctx, c, e, incallExtensions)
 	return err
 }
 
 // lists returns, by the key of each left object, the keys of its right ones.
-func lists[L, R any, A comparable, B any](ctx context.Context, c store.Conn, e *crud.Engine) (map[A][]B, error) {
-	ends, err := crud.Linked[L, R, A, B](ctx, c, e)
+func lists[A comparable, B, L, R any](ctx context.Context, c store.Conn, e *crud.Engine, of crud.RelationOf[L, R]) (map[A][]B, error) {
+	ends, err := crud.Linked[A, B](ctx, c, e, of)
 	out := make(map[A][]B, len(ends))
 	for _, end := range ends {
 		out[end.Left] = append(out[end.Left], end.Right)
@@ -213,8 +213,8 @@ func lists[L, R any, A comparable, B any](ctx context.Context, c store.Conn, e *
 }
 
 // ones returns, by the key of each left object, the key of its only right one.
-func ones[L, R any, A comparable, B any](ctx context.Context, c store.Conn, e *crud.Engine) (map[A]B, error) {
-	ends, err := crud.Linked[L, R, A, B](ctx, c, e)
+func ones[A comparable, B, L, R any](ctx context.Context, c store.Conn, e *crud.Engine, of crud.RelationOf[L, R]) (map[A]B, error) {
+	ends, err := crud.Linked[A, B](ctx, c, e, of)
 	out := make(map[A]B, len(ends))
 	for _, end := range ends {
 		out[end.Left] = end.Right

@@ -557,19 +557,19 @@ func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (
 func (j *importJob) share(ctx context.Context, c store.Conn, row *draftedRow, out *ImportedUser, made []ImportedUser) error {
 	if n, shares := row.shares["voicemail"]; shares && made[n].VoicemailID != nil {
 		out.VoicemailID = made[n].VoicemailID
-		if err := shareWith[Voicemail](ctx, c, j, *out.UserID, *out.VoicemailID); err != nil {
+		if err := shareWith(ctx, c, j, userVoicemail, *out.UserID, *out.VoicemailID); err != nil {
 			return err
 		}
 	}
 	if n, shares := row.shares["lines"]; shares && made[n].LineID != nil {
 		out.LineID, out.SIPUUID, out.ExtensionID = made[n].LineID, made[n].SIPUUID, made[n].ExtensionID
-		return shareWith[Line](ctx, c, j, *out.UserID, *out.LineID)
+		return shareWith(ctx, c, j, userLines, *out.UserID, *out.LineID)
 	}
 	return nil
 }
 
 // shareWith gives a user an object that others have.
-func shareWith[R any](ctx context.Context, c store.Conn, j *importJob, userID, id int64) error {
+func shareWith[R any](ctx context.Context, c store.Conn, j *importJob, by crud.Relation[User, R], userID, id int64) error {
 	users, err := crud.Of[User](j.engine).Select(ctx, c, "id = $1", userID)
 	if err != nil {
 		return err
@@ -581,7 +581,7 @@ func shareWith[R any](ctx context.Context, c store.Conn, j *importJob, userID, i
 	if len(objects) == 0 {
 		return apierr.New(apierr.Conflict, "What it shares with a row before it is gone")
 	}
-	return crud.Associate(ctx, c, j.engine, j.request, j.scope, users[0], objects[0])
+	return by.Associate(ctx, c, j.engine, j.request, j.scope, users[0], objects[0])
 }
 
 // ringFor sets how long an incoming call rings at the user.

@@ -3,7 +3,6 @@ package confdsvc
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -21,20 +20,23 @@ type UserLine struct {
 	crud.Hrefs
 }
 
+// userLines are the lines of users.
+const userLines crud.Relation[User, Line] = "confd_user_line"
+
 func init() { resources = append(resources, declareUserLines) }
 
 // declareUserLines joins users and lines. A line's first user is its main user; a user's first line is their main line.
 func declareUserLines(e *crud.Engine) {
 	crud.Link[User, Line]{
-		Table: "confd_user_line", Position: "position", Only: []string{"put", "delete", "set"},
+		Relation: userLines, Position: "position", Only: []string{"put", "delete", "set"},
 		LeftShows:  []crud.Show{crud.Many(func(u *User) *[]UserLine { return &u.Lines })},
 		RightShows: []crud.Show{crud.Many(func(l *Line) *[]UserRef { return &l.Users })},
-		Allow:      crud.All(crud.SameTenant, userLineHasEndpoint, oneUserForSharedExtension),
-		MayEnd:     mainUserStays,
+		Allow:      crud.All(crud.SameTenant, crud.Each(userLineHasEndpoint), crud.Each(oneUserForSharedExtension)),
+		MayEnd:     crud.Each(mainUserStays),
 		Changed:    identifiesUser(e),
-		Set:        &crud.List[User, Line]{Path: "lines", By: []string{"id"}, Repeated: "Cannot associate same line more than once.", Check: userMayHaveLines, Added: identifiesLines(e)},
+		Set:        &crud.List{By: []string{"id"}, Repeated: "Cannot associate same line more than once."},
 	}.On(e)
-	crud.Nest[User, Line]{Name: "lines", Many: true, Shown: true, Complete: rememberMainUser}.On(e)
+	crud.Nest[User, Line]{Name: "lines", Relation: userLines, Many: true, Shown: true, Complete: rememberMainUser}.On(e)
 }
 
 func userLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
@@ -61,61 +63,21 @@ func oneMainUser(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extens
 
 // oneUserForSharedExtension refuses a user for a line whose number rings lines of another main user.
 func oneUserForSharedExtension(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
-	return notShared(ctx, c, pair.Left.ID, pair.Right.ID)
-}
-
-func notShared(ctx context.Context, c store.Conn, userID, lineID int64) error {
 	shared, err := store.Select[int64](ctx, c, fmt.Sprintf(`
 		SELECT mine.extension_id FROM confd_line_extension mine JOIN confd_line_extension theirs
 			ON theirs.extension_id = mine.extension_id AND theirs.line_id <> mine.line_id
-		WHERE mine.line_id = $1 AND `+mainUser+` <> $2`, "theirs.line_id"), lineID, userID)
+		WHERE mine.line_id = $1 AND `+mainUser+` <> $2`, "theirs.line_id"), pair.Right.ID, pair.Left.ID)
 	if err != nil || len(shared) == 0 {
 		return err
 	}
-	return style.Associated("Line", "Extension", "line_id", lineID, "extension_id", shared[0])
+	return style.Associated("Line", "Extension", "line_id", pair.Right.ID, "extension_id", shared[0])
 }
 
 // mainUserStays refuses to take a line from its main user while others have it too.
 func mainUserStays(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
-	return notMainOfMany(ctx, c, pair.Left.ID, pair.Right.ID)
-}
-
-func notMainOfMany(ctx context.Context, c store.Conn, userID, lineID int64) error {
-	users, err := store.Select[int64](ctx, c, `SELECT user_id FROM confd_user_line WHERE line_id = $1 ORDER BY id LIMIT 2`, lineID)
-	if err != nil || len(users) < 2 || users[0] != userID {
+	users, err := store.Select[int64](ctx, c, `SELECT user_id FROM confd_user_line WHERE line_id = $1 ORDER BY id LIMIT 2`, pair.Right.ID)
+	if err != nil || len(users) < 2 || users[0] != pair.Left.ID {
 		return err
 	}
-	return style.Storedf("There are secondary users associated to the line ('line_id': %d)", lineID)
-}
-
-// userMayHaveLines runs the checks of each added and each removed line.
-func userMayHaveLines(ctx context.Context, c store.Conn, list *crud.Listing[User, Line]) error {
-	kept := map[int64]bool{}
-	for _, l := range list.Far {
-		kept[l.ID] = true
-	}
-	had, err := store.Select[int64](ctx, c, `SELECT line_id FROM confd_user_line WHERE user_id = $1`, list.Near.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range had {
-		if kept[id] {
-			continue
-		}
-		if err := notMainOfMany(ctx, c, list.Near.ID, id); err != nil {
-			return err
-		}
-	}
-	for _, l := range list.Far {
-		if slices.Contains(had, l.ID) {
-			continue // its endpoint may have been deleted meanwhile
-		}
-		if err := needsEndpoint(ctx, c, l.ID); err != nil {
-			return err
-		}
-		if err := notShared(ctx, c, list.Near.ID, l.ID); err != nil {
-			return err
-		}
-	}
-	return nil
+	return style.Storedf("There are secondary users associated to the line ('line_id': %d)", pair.Right.ID)
 }

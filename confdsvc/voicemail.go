@@ -61,6 +61,9 @@ type UserVoicemail struct {
 	crud.Hrefs
 }
 
+// userVoicemail are the voicemails of users.
+const userVoicemail crud.Relation[User, Voicemail] = "confd_user_voicemail"
+
 func init() { resources = append(resources, declareVoicemails) }
 
 func declareVoicemails(e *crud.Engine) {
@@ -80,15 +83,15 @@ func declareVoicemails(e *crud.Engine) {
 		},
 	})
 	crud.Link[User, Voicemail]{
-		Table: "confd_user_voicemail", LeftHas: crud.AtMostOne,
+		Relation: userVoicemail, LeftHas: crud.AtMostOne,
 		Only:        []string{"put", "delete_all", "list", "one", "create"},
 		LeftShows:   []crud.Show{crud.One(func(u *User) **UserVoicemail { return &u.Voicemail })},
 		RightShows:  []crud.Show{crud.Many(func(v *Voicemail) *[]UserRef { return &v.Users })},
 		LeftDeleted: crud.Refuse, RightDeleted: crud.Refuse,
-		Allow: crud.All(crud.SameTenant, crud.LeftFree, voicemailIsPersonal),
+		Allow: crud.All(crud.SameTenant, crud.LeftFree, crud.Each(voicemailIsPersonal)),
 	}.On(e)
 	crud.Nest[User, Voicemail]{
-		Name: "voicemail", Shown: true, Fills: []string{"name"},
+		Name: "voicemail", Relation: userVoicemail, Shown: true, Fills: []string{"name"},
 		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[User], v *Voicemail) error {
 			if v.Name == "" {
 				v.Name = cut(fullName(of.New.Firstname, of.New.Lastname), voicemailName)
@@ -125,5 +128,5 @@ func validateVoicemail(ctx context.Context, c store.Conn, e *crud.Engine, change
 	if others > 0 {
 		return style.NotPermitted("There can be only one global voicemail per context.").On("accesstype")
 	}
-	return crud.RefuseLinked[User](ctx, c, e, v)
+	return userVoicemail.RefuseRight(ctx, c, e, v)
 }

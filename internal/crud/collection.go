@@ -41,10 +41,8 @@ type CollectionOf[T pointer] struct {
 	document *DocumentOf[T]
 	// apart are the attributes that clients also read by paths of their own.
 	apart []apart[T]
-	// unlinks refuse a caller who is denied to end the links of an object.
-	unlinks []func(ctx context.Context, c store.Conn, r *rest.Request, o T) error
-	// guards check or prepare a delete, for links.
-	guards []func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	// sides are those that the objects have of relations.
+	sides []*side
 }
 
 // table is the part of a collection that does not depend on its type.

@@ -37,6 +37,21 @@ func (k kind) postgres() string {
 	}
 }
 
+// fromList returns the expression for such a value at a place of a JSON list.
+func (k kind) fromList(list string, at int) string {
+	value := list + " ->> " + strconv.Itoa(at)
+	switch k {
+	case identifier:
+		return "as_uuid(" + value + ")"
+	case integer:
+		return "CAST(" + value + " AS bigint)"
+	case boolean:
+		return "CAST(" + value + " AS boolean)"
+	default:
+		return value
+	}
+}
+
 // column is one field of T that is stored in the table.
 type column struct {
 	name      string

@@ -107,8 +107,8 @@ func (e *Engine) Described() Described {
 	for _, k := range e.collections {
 		k.(describer).describe(&d)
 	}
-	for _, l := range e.links {
-		l.(describer).describe(&d)
+	for _, r := range e.relations {
+		r.describe(&d)
 	}
 	for _, document := range e.documents {
 		document.describe(&d)
@@ -169,32 +169,25 @@ func (d *DocumentsOf[T]) path() string { return d.k.Path }
 
 func (d *DocumentsOf[T]) table() table { return d.k }
 
-func (j *joint[L, R]) describe(into *Described) {
+func (r *relation) describe(into *Described) {
 	d := DescribedLink{
-		Left: j.left.Path, Right: j.right.Path, Path: j.Path, One: j.right.Singular, Only: j.Only, LeftHas: j.LeftHas, RightHas: j.RightHas,
-		LeftDeleted: j.LeftDeleted, RightDeleted: j.RightDeleted, AcrossTenants: j.AcrossTenants, Strict: j.Strict, Accesses: map[string]string{},
+		Left: r.left.collection.path(), Right: r.right.collection.path(), Path: r.path, One: r.right.collection.singular(), Only: r.only,
+		LeftHas: r.left.has, RightHas: r.right.has, LeftDeleted: r.left.deleted, RightDeleted: r.right.deleted, LeftShown: r.left.shown,
+		RightShown: r.right.shown, AcrossTenants: r.acrossTenants, Strict: r.strict, Accesses: map[string]string{},
+		Set: r.left.describeList(), SetBack: r.right.describeList(),
 	}
-	for i, op := range j.operations() {
-		d.Accesses[j.Only[i]] = op.Access
+	for i, op := range r.operations() {
+		d.Accesses[r.only[i]] = op.Access
 	}
-	for _, s := range j.LeftShows {
-		d.LeftShown = d.LeftShown || s.of() == structOf[L]()
-	}
-	for _, s := range j.RightShows {
-		d.RightShown = d.RightShown || s.of() == structOf[R]()
-	}
-	if j.Row != nil {
-		d.Row = j.Row.schema.Partial()
-	}
-	if j.Set != nil {
-		d.Set = j.Set.describe(j.Position != "")
-	}
-	if j.SetBack != nil {
-		d.SetBack = j.SetBack.describe(false)
+	if r.row != noRow {
+		d.Row = r.row.schema.Partial()
 	}
 	into.Links = append(into.Links, d)
 }
 
-func (l *ListOf[N, F]) describe(ordered bool) *DescribedList {
-	return &DescribedList{Path: l.Path, Field: l.Field, By: l.By, Ordered: ordered}
+func (s *side) describeList() *DescribedList {
+	if s.list == nil {
+		return nil
+	}
+	return &DescribedList{Path: s.list.Path, Field: s.list.Field, By: s.list.By, Ordered: s.position != ""}
 }

@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -306,4 +307,24 @@ func (d *DocumentOf[T]) place(parameters []string) (resource, object string) {
 	}
 	last := len(words) - 1
 	return strings.Join(words[:max(last, 1)], "/"), words[last]
+}
+
+// ofAll is [OfAll].
+func ofAll[T pointer](ctx context.Context, c store.Conn, e *Engine) (T, error) {
+	for _, one := range e.documents {
+		d, ok := one.(*DocumentsOf[T])
+		if !ok {
+			continue
+		}
+		master, err := tenant.Master(ctx, c)
+		if err != nil {
+			return null[T](), err
+		}
+		o, err := d.Of(ctx, c, master)
+		if err == nil && isNull(o) {
+			o, err = d.fresh(master, nil)
+		}
+		return o, err
+	}
+	return null[T](), fmt.Errorf("%s: no document %s is declared", e.Service, structOf[T]())
 }

@@ -39,9 +39,9 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 		}
 	}
 	var statements []string
-	for _, link := range e.links {
-		if condition := link.(joining).ofTenant(); condition != "" {
-			statements = append(statements, "DELETE FROM "+link.(joining).joins()+" WHERE "+condition)
+	for _, r := range e.relations {
+		if left := r.left.collection; len(r.only) > 0 && owned(left) {
+			statements = append(statements, "DELETE FROM "+r.table+" WHERE "+r.left.column+" IN (SELECT "+left.key().name+" FROM "+left.tableName()+" WHERE tenant_uuid = $1)")
 		}
 	}
 	slices.Sort(statements)
@@ -171,9 +171,9 @@ func (k *CollectionOf[T]) eraseWhere(ctx context.Context, c store.Conn, r *rest.
 		return 0, err
 	}
 	var statements []string
-	for _, link := range k.engine.links {
-		for _, column := range link.(joining).columnsOf(k) {
-			statements = append(statements, "DELETE FROM "+link.(joining).joins()+" WHERE "+k.engine.listed(column, k.key().kind, "$1"))
+	for _, s := range k.sides {
+		if len(s.relation.only) > 0 {
+			statements = append(statements, "DELETE FROM "+s.joining+" WHERE "+k.engine.listed(s.column, k.key().kind, "$1"))
 		}
 	}
 	slices.Sort(statements)
@@ -183,26 +183,4 @@ func (k *CollectionOf[T]) eraseWhere(ctx context.Context, c store.Conn, r *rest.
 		}
 	}
 	return len(objects), nil
-}
-
-// columnsOf returns the columns of the joining table that refer to a collection, if somebody makes or ends the links.
-func (j *joint[L, R]) columnsOf(t table) (out []string) {
-	if len(j.Only) == 0 {
-		return nil
-	}
-	if j.left.Path == t.path() {
-		out = append(out, j.LeftColumn)
-	}
-	if j.right.Path == t.path() {
-		out = append(out, j.RightColumn)
-	}
-	return out
-}
-
-// ofTenant returns the condition for the links of the objects of tenant $1, or "" if tenants do not have them, or nobody makes or ends them.
-func (j *joint[L, R]) ofTenant() string {
-	if len(j.Only) == 0 || !owned(j.left) {
-		return ""
-	}
-	return j.LeftColumn + " IN (SELECT " + j.left.key().name + " FROM " + j.left.tableName() + " WHERE tenant_uuid = $1)"
 }

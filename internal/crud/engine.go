@@ -35,9 +35,10 @@ type Engine struct {
 	// process that dies between the two has notified nobody: anything derived from the data must be rebuilt at the start.
 	Notify func(events []Event)
 
-	collections map[reflect.Type]any    // *CollectionOf[T], by T
-	byPath      map[string]table        // the same, as a ref tag names them
-	links       map[[2]reflect.Type]any // *joint[L, R], by L and R
+	collections map[reflect.Type]any // *CollectionOf[T], by T
+	byPath      map[string]table     // the same, as a ref tag names them
+	relations   map[string]*relation // by their names
+	joins       []func()             // make them, when all collections are declared
 	documents   []documented
 	children    []func() DescribedChildren
 	nested      map[reflect.Type]map[string]any // *NestedOf[T], by T and the attribute
@@ -69,6 +70,9 @@ func (e *Engine) Add(op rest.Operation) { e.added = append(e.added, op) }
 
 // Operations returns the operations of everything that was declared, and then those that were added. It is called once.
 func (e *Engine) Operations() []rest.Operation {
+	for _, join := range e.joins {
+		join()
+	}
 	for _, operations := range e.declared {
 		e.derived = append(e.derived, operations()...)
 	}
@@ -110,15 +114,15 @@ func collectionOf[T pointer](e *Engine) *CollectionOf[T] {
 	return k
 }
 
-// shared reports whether several links have the joining table, each with a column of its own.
+// shared reports whether several relations have the joining table, each with a column of its own.
 func (e *Engine) shared(joining string) bool {
-	links := 0
-	for _, j := range e.links {
-		if j.(interface{ joins() string }).joins() == joining {
-			links++
+	relations := 0
+	for _, r := range e.relations {
+		if r.table == joining {
+			relations++
 		}
 	}
-	return links > 1
+	return relations > 1
 }
 
 // TenantOf returns the tenant in which a request acts, after Enter ran for it. It is called outside of a transaction, or in that of

@@ -51,14 +51,9 @@ func knows(ctx context.Context) *knowledge { return &transactionOf(ctx).knows }
 
 // RightUnlinked reports whether the transaction made the right object, and no link of it yet.
 func (p *PairOf[L, R]) RightUnlinked(ctx context.Context) bool {
-	known, name := knows(ctx), fmt.Sprint(p.link.right.Table, " ", p.link.right.Key(p.Right))
+	of := p.link.change.near.relation.right.collection
+	known, name := knows(ctx), fmt.Sprint(of.tableName(), " ", of.keyOf(p.Right))
 	return known.made[name] && !known.linked[name]
-}
-
-// unlinked is [Unlinked].
-func unlinked[O, P pointer](ctx context.Context, e *Engine, o O) bool {
-	near, _, err := sidesOf[O, P](e)
-	return err == nil && knows(ctx).unlinked(near, collectionOf[O](e).Key(o))
 }
 
 // Remember returns what load returned for the key before in the transaction of ctx, unless an object of the table, or a link in it, changed,

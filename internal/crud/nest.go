@@ -14,13 +14,14 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// NestOf is a [Nested] attribute of objects of L that stands for the objects of R that a [Link] joins with them.
+// NestOf is a [Nested] attribute of objects of L that stands for the objects of R that a relation joins with them.
 //
 // A POST makes them, and links those that are named by their key; what else it has of these is not read. A PUT does so too, changes those that
 // are linked already, and takes the others away: what is sent is the whole list. To take an object away ends its link, and deletes it with
 // what is nested in it, unless it is linked with another object of L. A DELETE takes all of them away.
 type NestOf[L, R pointer] struct {
-	Name string
+	Name     string
+	Relation RelationOf[L, R]
 	// Many says that the attribute is a list, of at most [MaxLinks] objects. Without it the attribute is one object or null.
 	Many bool
 	// Fills are attributes of R that need not be sent, since Complete fills them in.
@@ -70,13 +71,9 @@ func (n NestOf[L, R]) On(e *Engine) {
 	nested.On(e)
 }
 
-// link returns the link of the two collections.
-func (n *nest[L, R]) link() *joint[L, R] {
-	j, err := jointOf[L, R](n.engine)
-	if err != nil {
-		panic(err) // a mistake in the declaration
-	}
-	return j
+// diff returns a change of the links of an object.
+func (n *nest[L, R]) diff(change *ChangeOf[L], of L) *diff {
+	return &diff{request: change.Request, tenant: change.Tenant, near: n.Relation.on(n.engine).left, object: of, nested: true}
 }
 
 // shaped returns the schema of the attribute, from that of one object.
@@ -147,9 +144,6 @@ func (i *item[R]) object() R {
 // write makes, changes and takes away objects so that exactly those that were sent are linked.
 func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L], sent any) (any, error) {
 	k := collectionOf[R](n.engine)
-	if err := n.notDeniedList(change); err != nil {
-		return nil, err
-	}
 	linked, err := n.linked(ctx, c, change)
 	if err != nil {
 		return nil, err
@@ -163,12 +157,9 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L
 			return nil, n.engine.Style.NotPermitted("Cannot associate same " + spaced(k.Singular) + " more than once.")
 		}
 	}
-	for _, o := range linked {
-		if !n.among(items, o) {
-			if err := n.leave(ctx, c, change, change.New, o, true); err != nil {
-				return nil, err
-			}
-		}
+	gone := slices.DeleteFunc(slices.Clone(linked), func(o R) bool { return n.among(items, o) })
+	if err := n.leave(ctx, c, change, n.diff(change, change.New), gone); err != nil {
+		return nil, err
 	}
 	made := make([]*MadeOf[R], 0, len(items))
 	for i := range items {
@@ -178,7 +169,7 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L
 		}
 		made = append(made, one)
 	}
-	return made, n.order(ctx, c, change, made)
+	return made, n.associate(ctx, c, change, made)
 }
 
 // items returns the objects that were sent.
@@ -202,8 +193,7 @@ func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *ChangeOf[
 	if isNull(change.Old) {
 		return nil, nil
 	}
-	j := n.link()
-	return j.right.Select(ctx, c, among(j.right.Keys[0], j.near(), j.far(), "$1"), j.left.Key(change.Old))
+	return collectionOf[R](n.engine).Select(ctx, c, n.Relation.on(n.engine).left.among("$1"), collectionOf[L](n.engine).Key(change.Old))
 }
 
 func (n *nest[L, R]) among(items []item[R], o R) bool {
@@ -282,39 +272,29 @@ func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *ChangeOf[L
 	return o, n.Linked(ctx, c, change, o)
 }
 
-// put makes or changes the object of an item, and links it.
+// put makes or changes the object of an item.
 func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *ChangeOf[L], i *item[R]) (*MadeOf[R], error) {
-	j := n.link()
-	r, owner := change.Request, j.left.tenantOf(change.New)
-	var made *MadeOf[R]
-	var err error
+	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
+	r, owner := change.Request, l.tenantOf(change.New)
 	switch {
 	case isNull(i.found):
-		if err := MayNest(r, accessOf(n.engine.Service, "/"+j.right.Path, "create")); err != nil {
+		if err := MayNest(r, accessOf(n.engine.Service, "/"+k.Path, "create")); err != nil {
 			return nil, err
 		}
-		if err := j.notDenied(r, change.New, "create", j.Path, "create"); err != nil {
-			return nil, err
+		if of := n.Relation.on(n.engine); slices.Contains(of.only, "create") {
+			if err := l.NotDenied(r, change.New, dotted(of.path)+".create"); err != nil {
+				return nil, err
+			}
 		}
-		if made, err = j.right.make(ctx, c, owner, i.draft, i.fresh); err != nil {
-			return nil, err
-		}
+		return k.make(ctx, c, owner, i.draft, i.fresh)
 	case i.named:
-		made = &MadeOf[R]{Object: i.found}
+		return &MadeOf[R]{Object: i.found}, nil
 	case i.draft != nil: // it is there already
-		made = &MadeOf[R]{Object: i.found}
-		if made.nested, err = writeNested(ctx, c, &ChangeOf[R]{Request: r, Sent: i.draft.sent, Tenant: owner, Old: i.found, New: i.found}, i.draft.nested); err != nil {
-			return nil, err
-		}
+		nested, err := writeNested(ctx, c, &ChangeOf[R]{Request: r, Sent: i.draft.sent, Tenant: owner, Old: i.found, New: i.found}, i.draft.nested)
+		return &MadeOf[R]{i.found, nested}, err
 	default:
-		if made, err = n.edit(ctx, c, r, owner, i); err != nil {
-			return nil, err
-		}
+		return n.edit(ctx, c, r, owner, i)
 	}
-	if n.Refers {
-		return made, nil
-	}
-	return made, n.associate(ctx, c, change, made.Object)
 }
 
 // edit changes an object that is linked.
@@ -343,44 +323,23 @@ func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, ow
 	return &MadeOf[R]{change.New, made}, err
 }
 
-// associate links the two objects, unless they are.
-func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *ChangeOf[L], right R) error {
-	j := n.link()
-	if !isNull(change.Old) {
-		there, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2",
-			j.left.Key(change.Old), j.right.Key(right))
-		if err != nil || there > 0 {
-			return err
-		}
-	}
-	if err := j.mayNestPair(change.Request, change.New, right, "update"); err != nil {
-		return err
-	}
-	p := &PairOf[L, R]{Request: change.Request, Tenant: change.Tenant, Left: change.New, Right: right, link: j}
-	row, err := j.Row.fresh()
-	if err != nil {
-		return err
-	}
-	p.Row = row
-	return j.make(ctx, c, p)
-}
-
-// order gives the links the order of the list.
-func (n *nest[L, R]) order(ctx context.Context, c store.Conn, change *ChangeOf[L], made []*MadeOf[R]) error {
-	if isNull(change.Old) || n.Refers {
+// associate links the object with what was made, in this order.
+func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *ChangeOf[L], made []*MadeOf[R]) (err error) {
+	if n.Refers {
 		return nil
 	}
-	j := n.link()
-	if j.Position == "" {
-		return nil
-	}
+	objects := make([]any, len(made))
 	for i, one := range made {
-		if _, err := c.Exec(ctx, "UPDATE "+j.Table+" SET "+j.Position+" = $1 WHERE "+j.LeftColumn+" = $2 AND "+j.RightColumn+" = $3 AND "+
-			j.Position+" <> $1", i, j.left.Key(change.New), j.right.Key(one.Object)); err != nil {
-			return err
-		}
+		objects[i] = one.Object
 	}
-	return nil
+	d := n.diff(change, change.New)
+	if isNull(change.Old) {
+		return d.add(ctx, c, objects...)
+	}
+	if d.before, err = d.stored(ctx, c, nil); err != nil {
+		return err
+	}
+	return d.replace(ctx, c, objects, nil)
 }
 
 // show returns what was made for each of some objects of L, as the reply of a POST shows it.
@@ -413,52 +372,77 @@ func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *ChangeOf[
 	if err != nil {
 		return err
 	}
-	for _, o := range linked {
-		if err := n.leave(ctx, c, change, change.Old, o, false); err != nil {
+	d := n.diff(change, change.Old)
+	d.unchecked = true
+	return n.leave(ctx, c, change, d, linked)
+}
+
+// leave takes objects away: d ends their links.
+func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *ChangeOf[L], d *diff, gone []R) error {
+	k := collectionOf[R](n.engine)
+	if n.Leave == nil {
+		d.end(untypedAll(gone)...)
+		if err := d.apply(ctx, c); err != nil {
+			return err
+		}
+	}
+	for _, o := range gone {
+		left := &ChangeOf[R]{Request: change.Request, Tenant: k.tenantOf(o), Old: o}
+		if n.Leave != nil {
+			if err := k.NotDenied(change.Request, o, "read"); err != nil {
+				return err // what the caller read does not have it
+			}
+			if err := MayNest(change.Request, k.accesses(o, "update")...); err != nil {
+				return err
+			}
+			if err := n.Leave(ctx, c, left); err != nil {
+				return err
+			}
+			continue
+		}
+		others, err := d.near.other.held(ctx, c, k.Key(o), nil)
+		if err != nil {
+			return err
+		}
+		if others != nil {
+			continue
+		}
+		if err := MayNest(change.Request, k.accesses(o, "delete")...); err != nil {
+			return err
+		}
+		if err := k.removeNested(ctx, c, left); err != nil {
+			return err
+		}
+		if err := k.Delete(ctx, c, left); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// leave takes an object away. checked says that the link may refuse to end.
-func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *ChangeOf[L], left L, right R, checked bool) error {
-	j := n.link()
-	gone := &ChangeOf[R]{Request: change.Request, Tenant: j.right.tenantOf(right), Old: right}
-	if err := j.right.NotDenied(change.Request, right, "read"); err != nil {
-		return err // what the caller read does not have it
-	}
-	if n.Leave != nil {
-		if err := MayNest(change.Request, j.right.accesses(right, "update")...); err != nil {
-			return err
-		}
-		return n.Leave(ctx, c, gone)
-	}
-	if err := j.mayNestPair(change.Request, left, right, "delete"); err != nil {
-		return err
-	}
-	p := &PairOf[L, R]{Request: change.Request, Tenant: change.Tenant, Left: left, Right: right, Ends: true, link: j}
-	if checked && j.MayEnd != nil {
-		if err := j.MayEnd(ctx, c, p); err != nil {
-			return err
-		}
-	}
-	knows(ctx).changes(j.Table)
-	if _, err := c.Exec(ctx, "DELETE FROM "+j.Table+" WHERE "+j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2", j.left.Key(left), j.right.Key(right)); err != nil {
-		return err
-	}
-	if err := j.concludePair(ctx, c, p); err != nil {
-		return err
-	}
-	others, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+j.RightColumn+" = $1", j.right.Key(right))
-	if err != nil || others > 0 {
-		return err
-	}
-	if err := MayNest(change.Request, j.right.accesses(right, "delete")...); err != nil {
-		return err
-	}
-	if err := j.right.removeNested(ctx, c, gone); err != nil {
-		return err
-	}
-	return j.right.Delete(ctx, c, gone)
+// NestListOf is a [Nested] attribute of objects of R that names objects of L that exist, with which it links them: the list of the
+// SetBack of their relation.
+type NestListOf[L, R pointer] struct {
+	Name     string
+	Relation RelationOf[L, R]
+}
+
+// On declares the attribute on an engine.
+func (n NestListOf[L, R]) On(e *Engine) {
+	schema := func() *rest.Schema { return n.Relation.on(e).right.listSchema() }
+	NestedOf[R]{
+		Name: n.Name, Body: schema, Partial: schema,
+		Write: func(ctx context.Context, c store.Conn, change *ChangeOf[R], value any) (any, error) {
+			items, _ := value.([]any)
+			if len(items) == 0 && isNull(change.Old) {
+				return nil, nil
+			}
+			s := n.Relation.on(e).right
+			if err := MayNest(change.Request, s.collection.accessesTo(change.New, dotted(s.list.Path)+".update")...); err != nil {
+				return nil, err
+			}
+			d := &diff{request: change.Request, tenant: change.Tenant, near: s, object: change.New}
+			return nil, d.replaceList(ctx, c, items)
+		},
+	}.On(e)
 }

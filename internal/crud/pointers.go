@@ -16,7 +16,7 @@ type (
 	Beside[T any] = BesideOf[*T]
 	// Change is one create (Old is nil), update, or delete (New is nil).
 	Change[T any] = ChangeOf[*T]
-	// Check refuses to make or to end a link.
+	// Check refuses to make or to end links.
 	Check[L, R any] = CheckOf[*L, *R]
 	// Children lists the objects of a collection that belong to one object of another.
 	Children[P, C any] = ChildrenOf[*P, *C]
@@ -28,12 +28,8 @@ type (
 	Documents[T any] = DocumentsOf[*T]
 	// Draft is a new object as a client sent it, checked and not yet stored.
 	Draft[T any] = DraftOf[*T]
-	// Link joins the objects of two collections.
+	// Link declares a relation: it joins the objects of two collections.
 	Link[L, R any] = LinkOf[*L, *R]
-	// List is an operation that replaces all links of an object.
-	List[N, F any] = ListOf[*N, *F]
-	// Listing is one replacement of a list.
-	Listing[N, F any] = ListingOf[*N, *F]
 	// Made is an object that was made, with what is nested in it.
 	Made[T any] = MadeOf[*T]
 	// Nest is an attribute of an object that stands for objects linked with it.
@@ -46,6 +42,8 @@ type (
 	Pair[L, R any] = PairOf[*L, *R]
 	// Part is a part of an object with its own path.
 	Part[T, P any] = PartOf[*T, *P]
+	// Relation is the name of a relation.
+	Relation[L, R any] = RelationOf[*L, *R]
 	// Resource declares one collection of objects.
 	Resource[T any] = ResourceOf[*T]
 	// View is another form of a list's objects.
@@ -81,18 +79,6 @@ func Collect[T any](e *Engine, r Resource[T]) *Collection[T] { return collect(e,
 // none: a mistake in a declaration, which every start reports.
 func Of[T any](e *Engine) *Collection[T] { return collectionOf[*T](e) }
 
-// Unlinked reports whether the transaction of ctx made the object of O, and no link of it with one of P yet. There is a link of the two
-// collections.
-func Unlinked[O, P any](ctx context.Context, e *Engine, o *O) bool {
-	return unlinked[*O, *P](ctx, e, o)
-}
-
-// RefuseLinked refuses if an object is linked with any object of type P: "Line is associated with a User ('line_id': 1, ...)". A
-// link of the two types is declared, in either direction.
-func RefuseLinked[P, O any](ctx context.Context, c store.Conn, e *Engine, o *O) error {
-	return refuseAnyLinked[*P](ctx, c, e, o)
-}
-
 // InnerOf returns the objects that were made, or found and linked, for a nested attribute, in their order; nil if it was not sent.
 func InnerOf[C, T any](m *Made[T], name string) []*Made[C] {
 	inner, _ := m.nested[name].([]*Made[C])
@@ -120,16 +106,6 @@ func One[O, E any](field func(o *O) **E) Show {
 			*field(o) = items[0]
 		}
 	}}
-}
-
-// Linked returns all links between two collections, of all tenants, in one statement: ordered by the left object's key and then as
-// the left object lists them. The link must be declared, and the engine's Operations called.
-func Linked[L, R, A, B any](ctx context.Context, c store.Conn, e *Engine) ([]Ends[A, B], error) {
-	j, err := jointOf[*L, *R](e)
-	if err != nil {
-		return nil, err
-	}
-	return store.Select[Ends[A, B]](ctx, c, j.ends())
 }
 
 // OfAll returns a document that all tenants share as they read it: with its defaults while nothing is stored.

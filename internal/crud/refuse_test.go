@@ -16,7 +16,6 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
-	"github.com/ringfence/ringfence/internal/store"
 )
 
 func TestDuplicateInAuthsStyle(t *testing.T) {
@@ -79,33 +78,6 @@ func TestDeleteOfWhatIsReferredTo(t *testing.T) {
 	})
 }
 
-func TestAssociationsOfOnePair(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		path := "/things/" + w.want(200, "POST", "/things", `{"name":"a"}`)["uuid"].(string) + "/same"
-		count := func() int {
-			t.Helper()
-			n, err := store.Get[int](t.Context(), w.db, `SELECT count(*) FROM pair`)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
-		for range 2 {
-			w.want(204, "PUT", path, "")
-			if count() != 1 {
-				t.Errorf("%d pairs", count())
-			}
-		}
-		for range 2 {
-			w.want(204, "DELETE", path, "")
-			if count() != 0 {
-				t.Errorf("%d pairs", count())
-			}
-		}
-		w.want(404, "PUT", "/things/"+uuid.NewString()+"/same", "")
-	})
-}
-
 func TestAMistakeInADeclarationIsSeenAtOnce(t *testing.T) {
 	for name, resource := range map[string]crud.Resource[Thing]{
 		"order":  {Order: []string{"title"}},
@@ -132,16 +104,6 @@ func mistake(t *testing.T, want string, declare func()) {
 		}
 	}()
 	declare()
-}
-
-// Two collections have one link in a direction: a second one would take the place of the first.
-func TestASecondLinkIsSeenAtOnce(t *testing.T) {
-	e := &crud.Engine{Service: "test"}
-	crud.Collect(e, crud.Resource[Thing]{Path: "things", Singular: "thing", Param: "thing_uuid", Table: "thing", Keys: []string{"uuid"}})
-	for _, table := range []string{"pair", "other_pair"} {
-		crud.Link[Thing, Thing]{Table: table, LeftColumn: "one", RightColumn: "other"}.On(e)
-	}
-	mistake(t, "other_pair: two links", func() { e.Operations() })
 }
 
 // What a request may not read it may not change either.

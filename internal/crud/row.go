@@ -2,7 +2,7 @@ package crud
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,58 +11,48 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Row declares the columns of a joining table other than the two keys, such as a priority: attributes that a client sends. A nil
-// Row has none.
+// Row declares the columns of a joining table other than the two keys, such as a priority: attributes that a client sends.
 type Row struct {
 	schema  *rest.Schema
 	columns []column
 	zero    func() any
-	get     func(ctx context.Context, c store.Conn, sql string, args ...any) (any, error)
+	stored  func(ctx context.Context, c store.Conn, sql string, args ...any) ([]stored, error)
 }
+
+// noRow is the row of a joining table without other columns.
+var noRow = RowOf[struct{}]()
 
 // RowOf makes a Row from a struct with the same tags as a Resource's.
 func RowOf[A any]() *Row {
 	return &Row{
 		schema: rest.SchemaOf[A](), columns: columnsOf(reflect.TypeFor[A]()), zero: func() any { return new(A) },
-		get: func(ctx context.Context, c store.Conn, sql string, args ...any) (any, error) {
-			return store.Get[*A](ctx, c, sql, args...)
+		stored: func(ctx context.Context, c store.Conn, sql string, args ...any) ([]stored, error) {
+			type row struct {
+				Key   string `db:"key"`
+				Place int64  `db:"place"`
+				Row   A      `db:"row"`
+			}
+			rows, err := store.Select[*row](ctx, c, sql, args...)
+			out := make([]stored, len(rows))
+			for i, r := range rows {
+				out[i] = stored{r.Key, r.Place, &r.Row}
+			}
+			return out, err
 		},
 	}
 }
 
-// all returns the row's columns.
-func (r *Row) all() []column {
-	if r == nil {
-		return nil
+// selected lists the columns for a SELECT after others.
+func (r *Row) selected() string {
+	var out strings.Builder
+	for _, col := range r.columns {
+		out.WriteString(", " + col.name + ` AS "row.` + col.scan + `"`)
 	}
-	return r.columns
-}
-
-// load returns the row of a link, or nil if there is none.
-func (r *Row) load(ctx context.Context, c store.Conn, from string, args ...any) (any, error) {
-	if r == nil {
-		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+from, args...)
-		if n == 0 {
-			return nil, err
-		}
-		return struct{}{}, err
-	}
-	names := make([]string, len(r.columns))
-	for i, c := range r.columns {
-		names[i] = c.selected()
-	}
-	row, err := r.get(ctx, c, "SELECT "+strings.Join(names, ", ")+" FROM "+from, args...)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
-	return row, err
+	return out.String()
 }
 
 // fresh returns a new row with its defaults.
 func (r *Row) fresh() (any, error) {
-	if r == nil {
-		return nil, nil
-	}
 	row := r.zero()
 	return row, r.schema.SetDefaults(row)
 }
@@ -71,32 +61,43 @@ func (r *Row) value(row any, col column) any {
 	return reflect.ValueOf(row).Elem().FieldByIndex(col.index).Interface()
 }
 
-// sets returns the assignments of an UPDATE.
-func (r *Row) sets(row any, args *arguments) string {
-	parts := make([]string, len(r.columns))
-	for i, col := range r.columns {
-		parts[i] = col.name + " = " + args.add(r.value(row, col))
+// texts returns links as the audit shows them: "17", or "17 (priority 2)".
+func (r *Row) texts(links []stored) []string {
+	out := make([]string, len(links))
+	for i, l := range links {
+		parts := make([]string, len(r.columns))
+		for n, col := range r.columns {
+			parts[n] = col.name + " null"
+			if value := reflect.Indirect(reflect.ValueOf(r.value(l.Row, col))); value.IsValid() {
+				parts[n] = fmt.Sprint(col.name, " ", value.Interface())
+			}
+		}
+		if out[i] = l.Key; len(parts) > 0 {
+			out[i] += " (" + strings.Join(parts, ", ") + ")"
+		}
 	}
-	return strings.Join(parts, ", ")
+	return out
 }
 
 // from returns the row that an item of a list describes: its values, and the defaults of the others.
-func (r *Row) from(item any) (any, error) {
+func (r *Row) from(item map[string]any) (any, error) {
 	row, err := r.fresh()
 	if err != nil {
 		return nil, err
 	}
-	sent, _ := item.(map[string]any)
-	return row, r.schema.Object(sent).Into(row)
+	return row, r.schema.Object(item).Into(row)
 }
 
-// sends reports whether an item of a list has a value for a column.
-func (r *Row) sends(item any, col column) bool {
-	sent, _ := item.(map[string]any)
+// place is the field of a column that is a number.
+func (r *Row) place(row any, col column) reflect.Value {
+	return reflect.ValueOf(row).Elem().FieldByIndex(col.index)
+}
+
+// sends reports whether a client sent a value for a column. has says which attributes were sent.
+func (r *Row) sends(has func(name string) bool, col column) bool {
 	for i := range r.schema.Properties {
 		if p := &r.schema.Properties[i]; slices.Equal(p.Index(), col.index) {
-			_, ok := sent[p.Name]
-			return ok
+			return has(p.Name)
 		}
 	}
 	return false

@@ -50,24 +50,6 @@ func (l loader) exist(key string) string {
 	return "EXISTS (SELECT 1 FROM " + l.from + " l WHERE " + condition + ")"
 }
 
-// side is one side of a link, when its collection is known.
-type side struct {
-	collection linkable
-	// joining is the joining table; column is this side's column in it; position is the column, or "", with the order of the far
-	// side's list.
-	joining, column, position string
-}
-
-// linkable is the part of a collection that a link's loaders need.
-type linkable interface {
-	table
-	columnsAs(item []column, joining string) string
-	// locate sets where the object with a key is; loaders are the links' loaders for a type that shows a part of an object.
-	locate(o, key any)
-	loaders(of reflect.Type) []loader
-	on() *Engine
-}
-
 type show[O, E pointer] struct {
 	field string
 	set   func(o O, items []E)

@@ -89,12 +89,8 @@ func (e *Engine) originate() {
 		t := e.byPath[path]
 		add(t.tableName(), t.denied)
 	}
-	links := map[string]joining{}
-	for types, link := range e.links {
-		links[types[0].String()+" "+types[1].String()] = link.(joining)
-	}
-	for _, name := range slices.Sorted(maps.Keys(links)) {
-		add(links[name].joins(), links[name].hidden)
+	for _, name := range slices.Sorted(maps.Keys(e.relations)) {
+		add(e.relations[name].table, e.relations[name].hidden)
 	}
 	for _, s := range e.sources {
 		add(s.Table)
@@ -146,25 +142,18 @@ func (e *Engine) knows(table string) bool {
 	return ok
 }
 
-// joining is a link, whatever its types are.
-type joining interface {
-	joins() string
-	ofTenant() string
-	columnsOf(t table) []string
-	hidden(ctx context.Context, of string, add func(value any) (placeholder string)) string
-}
-
 // hidden returns the condition for the links that the caller of ctx is denied to read, by either of their objects: the object, or the path
 // below it that reads its links.
-func (j *joint[L, R]) hidden(ctx context.Context, of string, add func(value any) (placeholder string)) string {
+func (r *relation) hidden(ctx context.Context, of string, add func(value any) (placeholder string)) string {
 	var out []string
-	for _, action := range append([]string{""}, slices.Concat(j.reads("list", j.Path), j.reads("one", j.right.Singular))...) {
-		out = append(out, ofHidden(j.left, of+"."+j.LeftColumn, j.left.deniedBy(ctx, j.left.alias(), action, add)))
+	for _, s := range []*side{r.left, r.right} {
+		for _, path := range append([]string{""}, s.reads...) {
+			if condition := ofHidden(s.collection, of+"."+s.column, s.collection.deniedBy(ctx, s.collection.alias(), path, add)); condition != "" {
+				out = append(out, condition)
+			}
+		}
 	}
-	for _, action := range append([]string{""}, j.reads("list_back", j.left.Path)...) {
-		out = append(out, ofHidden(j.right, of+"."+j.RightColumn, j.right.deniedBy(ctx, j.right.alias(), action, add)))
-	}
-	return strings.Join(slices.DeleteFunc(out, func(condition string) bool { return condition == "" }), " OR ")
+	return strings.Join(out, " OR ")
 }
 
 // ofHidden returns the condition for a column to have the key of one of a collection's objects for which a condition holds.

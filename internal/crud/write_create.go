@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
@@ -124,17 +123,7 @@ func (k *CollectionOf[T]) ready(ctx context.Context, c store.Conn, change *Chang
 func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, changes []*ChangeOf[T]) error {
 	var names, values []string
 	for i, col := range k.columns {
-		value := "e.value ->> " + strconv.Itoa(i)
-		switch col.kind {
-		case identifier:
-			value = "as_uuid(" + value + ")"
-		case integer:
-			value = "CAST(" + value + " AS bigint)"
-		case boolean:
-			value = "CAST(" + value + " AS boolean)"
-		case text, other: // as it is
-		}
-		names, values = append(names, col.name), append(values, value)
+		names, values = append(names, col.name), append(values, col.kind.fromList("e.value", i))
 	}
 	rows, objects := make([][]any, len(changes)), make([]T, len(changes))
 	for i, change := range changes {

@@ -43,7 +43,7 @@ func TestEveryOperationMustBeTested(t *testing.T) {
 	crud.Collect(e, crud.Resource[shelf]{Path: "shelves", Singular: "shelf", Param: "shelf_id", Table: "shelf", Keys: []string{"id"}, Only: []string{"create"}})
 	crud.Collect(e, crud.Resource[book]{Path: "books", Singular: "book", Param: "book_id", Table: "book", Keys: []string{"id"}, Only: []string{"read", "list"}})
 	crud.Link[shelf, book]{
-		Table: "shelf_book", Only: []string{"delete", "set"}, Set: &crud.List[shelf, book]{Path: "books", By: []string{"id"}},
+		Table: "shelf_book", Only: []string{"delete", "set"}, Set: &crud.List{Path: "books", By: []string{"id"}},
 	}.On(e)
 	crud.Children[shelf, book]{Column: "shelf_id"}.On(e)
 	crud.Part[book, size]{Path: "size", Field: func(b *book) *size { return &b.Size }}.On(e)

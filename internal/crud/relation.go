@@ -1,0 +1,340 @@
+package crud
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Count says with how many objects of the other side one may be linked.
+type Count int
+
+// An object may be linked with any number of objects of the other side, or with at most one.
+const (
+	Any Count = iota
+	AtMostOne
+)
+
+// MaxLinks is how many objects a list may have that clients send, of those that an object is linked with. No other operation makes it
+// longer: what was read can be written back.
+const MaxLinks = rest.MaxLimit
+
+// Deletion says what happens to a link when one of its objects is deleted.
+type Deletion int
+
+const (
+	// Unlink deletes the link with the object. The joining table does so too, by ON DELETE CASCADE.
+	Unlink Deletion = iota
+	// Refuse refuses to delete a linked object.
+	Refuse
+	// Cascade deletes the linked objects too.
+	Cascade
+)
+
+// RelationOf is the name of a relation: a constant, by which everything that speaks of the relation means it. No two relations of an
+// engine have one name. Two kinds of objects may have several, and a kind may have one with itself.
+type RelationOf[L, R pointer] string
+
+// LinkOf declares a relation: it joins the objects of two collections by a table that has a column for each side. It has these operations,
+// limited to those that Only names; without Only it has put and delete:
+//
+//	put        PUT /{left}/{id}/{path}/{id}        makes the link; to repeat it changes nothing but the columns of Row
+//	delete     DELETE /{left}/{id}/{path}/{id}     ends it; to repeat it changes nothing
+//	delete_all DELETE /{left}/{id}/{path}          ends all links of the left object
+//	list       GET /{left}/{id}/{path}             the right objects of a left one
+//	list_back  GET /{right}/{id}/{left path}       the left objects of a right one
+//	one        GET /{left}/{id}/{singular}         the one right object of a left one, by what one of the right side is called
+//	create     POST /{left}/{id}/{path}            makes a right object, in the left one's tenant, and links it
+//	set        PUT /{left}/{id}/{Set.Path}         replaces all links of a left object: see [List]
+//	set_back   PUT /{right}/{id}/{SetBack.Path}    the same from the other side
+//
+// Both collections are declared on the engine, before or after the link.
+type LinkOf[L, R pointer] struct {
+	// Relation is its name, and Table the joining table: each by default the other.
+	Relation RelationOf[L, R]
+	Table    string
+	// LeftColumn and RightColumn refer to the collections' first keys; by default "{singular}_{key}".
+	LeftColumn, RightColumn string
+	// Calls is the name of the right side in refusals, if that is not its title: "Endpoint".
+	Calls string
+	// Position is the column that stores the order of a left object's list.
+	Position string
+	// Path is the path of the right side below a left object; by default the right collection's.
+	Path string
+	// Only names the operations. If it is empty and not nil, there are none, and the two sides only show each other.
+	Only []string
+	// Action is the last word of put's access: "update" unless it is set.
+	Action string
+	// LeftHas is how many right objects a left one may have, RightHas the reverse.
+	LeftHas, RightHas Count
+	// LeftShows and RightShows are the fields in which the objects of each side show the other.
+	LeftShows, RightShows []Show
+	// LeftDeleted says what happens to the link when the left object is deleted, RightDeleted when the right one is.
+	LeftDeleted, RightDeleted Deletion
+	// Strict links call Allow and MayEnd even if nothing would change, for links that give rights: a caller who may not make or
+	// end a link does not learn whether it exists. They have neither a Row nor delete_all, and the table is unique in both columns together.
+	Strict bool
+	// AcrossTenants lets the two objects belong to different tenants. The caller must see both.
+	AcrossTenants bool
+	// Row holds the other columns of the joining table: the body of put. [RowOf] makes it.
+	Row *Row
+	// Set and SetBack are the lists that `set` and `set_back` take.
+	Set, SetBack *List
+	// Allow refuses to make links. By default it is All(SameTenant, LeftFree, RightFree).
+	Allow CheckOf[L, R]
+	// MayEnd refuses to end links.
+	MayEnd CheckOf[L, R]
+	// Changed runs last in the transaction, with all links that a request makes, changes and ends at once; Committed runs after the commit.
+	Changed   CheckOf[L, R]
+	Committed func(pair *PairOf[L, R])
+}
+
+// CheckOf refuses to make, or to end, links of one object: the left or the right one. It runs in the transaction. [Each] makes one of a
+// check of a single link.
+type CheckOf[L, R pointer] func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error
+
+// PairOf is one link that is made, changed or ended.
+type PairOf[L, R pointer] struct {
+	Request *rest.Request
+	// Tenant is the tenant in which the request acts.
+	Tenant string
+	Left   L
+	Right  R
+	// Ends is true if the link is ended.
+	Ends bool
+	// Row holds the other columns of the joining table: a pointer to the struct that Link.Row was made of.
+	Row any
+	// Carry passes a value from one hook to a later one.
+	Carry any
+
+	link *link
+}
+
+// relation is a declared relation, whatever the types of its sides are.
+type relation struct {
+	name, table, path, action string
+	engine                    *Engine
+	left, right               *side
+	only                      []string
+	strict, acrossTenants     bool
+	row                       *Row
+	// columns are those of the joining table beside the two keys: the row's, and the position.
+	columns []column
+	// The hooks of the declaration.
+	allow, mayEnd, changed func(ctx context.Context, c store.Conn, links []*link) error
+	committed              func(l *link)
+}
+
+// On declares the relation on an engine.
+func (l LinkOf[L, R]) On(e *Engine) {
+	var r *relation
+	e.joins = append(e.joins, func() { r = l.join(e) })
+	e.declare(func() []rest.Operation { return r.operations() })
+}
+
+// join finds the relation's collections and registers the relation with them.
+func (l LinkOf[L, R]) join(e *Engine) *relation {
+	l.Table = cmp.Or(l.Table, string(l.Relation))
+	r := &relation{
+		name: cmp.Or(string(l.Relation), l.Table), table: l.Table, action: cmp.Or(l.Action, "update"), engine: e,
+		only: l.Only, strict: l.Strict, acrossTenants: l.AcrossTenants, row: l.Row,
+		left:   &side{collection: collectionOf[L](e), column: l.LeftColumn, position: l.Position, has: l.LeftHas, deleted: l.LeftDeleted, list: l.Set},
+		right:  &side{collection: collectionOf[R](e), column: l.RightColumn, has: l.RightHas, deleted: l.RightDeleted, list: l.SetBack},
+		mayEnd: untyped(l.MayEnd), changed: untyped(l.Changed), committed: func(*link) {},
+	}
+	if l.Allow == nil {
+		l.Allow = All(SameTenant[L, R], LeftFree[L, R], RightFree[L, R])
+	}
+	r.allow = untyped(l.Allow)
+	if l.Committed != nil {
+		r.committed = func(made *link) { l.Committed(pairOf[L, R](made)) }
+	}
+	r.path = cmp.Or(l.Path, r.right.collection.path())
+	if r.only == nil {
+		r.only = []string{"put", "delete"}
+	}
+	if r.row == nil {
+		r.row = noRow
+	}
+	r.complete(l.Calls)
+	if e.relations == nil {
+		e.relations = map[string]*relation{}
+	}
+	if e.relations[r.name] != nil {
+		r.mistaken("there are two of this name")
+	}
+	e.relations[r.name] = r
+	for _, s := range []struct {
+		near  *side
+		shows []Show
+		paths []string
+	}{{r.left, l.LeftShows, r.left.reads}, {r.right, l.RightShows, r.right.reads}} {
+		s.near.collection.joins(s.near)
+		for _, show := range s.shows {
+			loader := show.loader(s.near, s.near.other)
+			s.near.collection.show(show.of(), loader)
+			if show.of() == s.near.collection.of() {
+				s.near.shown = true
+				s.near.collection.readApart(loader.field, s.near.reads...)
+			}
+		}
+	}
+	return r
+}
+
+// complete fills in what the two sides know of each other, and what the declaration leaves out.
+func (r *relation) complete(calls string) {
+	for near, far := range map[*side]*side{r.left: r.right, r.right: r.left} {
+		near.relation, near.other, near.joining = r, far, r.table
+		near.param, near.title = near.collection.param(), near.collection.title()
+		if near.column == "" {
+			near.column = near.collection.singular() + "_" + near.collection.key().name
+		}
+		if near.list != nil {
+			list := *near.list
+			if near.list = &list; list.Path == "" && near == r.left {
+				list.Path = r.path
+			}
+			list.Field = cmp.Or(list.Field, list.Path[strings.LastIndex(list.Path, "/")+1:])
+			if len(list.By) == 0 {
+				list.By = far.collection.keys()
+			}
+		}
+	}
+	r.columns = r.row.columns
+	if position := r.left.position; position != "" && columnNamed(r.columns, position) == nil {
+		r.columns = append(slices.Clone(r.columns), column{name: position, kind: integer})
+	}
+	r.right.title = cmp.Or(calls, r.right.title)
+	if r.left.param == r.right.param {
+		r.right.param = "other_" + r.right.param
+	}
+	if r.left.column == r.right.column {
+		r.mistaken("both sides have the column " + r.left.column)
+	}
+	reads := func(kind, path string) []string {
+		if !slices.Contains(r.only, kind) {
+			return nil
+		}
+		return []string{dotted(path)}
+	}
+	r.left.reads = slices.Concat(reads("list", r.path), reads("one", r.right.collection.singular()))
+	r.right.reads = reads("list_back", r.left.collection.path())
+}
+
+// mistaken panics because of a mistake in the declaration, which every start reports.
+func (r *relation) mistaken(how string) { panic(fmt.Sprintf("the relation %s: %s", r.name, how)) }
+
+// on returns the relation on an engine whose Operations were called.
+func (n RelationOf[L, R]) on(e *Engine) *relation {
+	r, ok := e.relations[string(n)]
+	if !ok || r.left.collection.of() != structOf[L]() || r.right.collection.of() != structOf[R]() {
+		panic(fmt.Sprintf("%s: no relation %q of %s and %s is declared", e.Service, n, structOf[L](), structOf[R]()))
+	}
+	return r
+}
+
+// Associate links two objects, as put does, in a transaction of Engine.InTx. It refuses a caller who may not do so under [MayNest].
+func (n RelationOf[L, R]) Associate(ctx context.Context, c store.Conn, e *Engine, r *rest.Request, tenantUUID string, left L, right R) error {
+	d := &diff{near: n.on(e).left, object: left, request: r, tenant: tenantUUID, nested: true}
+	return d.associate(ctx, c, right)
+}
+
+// RefuseLeft refuses if a left object is linked: "Line is associated with a User ('line_id': 1, ...)".
+func (n RelationOf[L, R]) RefuseLeft(ctx context.Context, c store.Conn, e *Engine, left L) error {
+	return n.on(e).left.refuseLinked(ctx, c, left)
+}
+
+// RefuseRight is RefuseLeft for a right object.
+func (n RelationOf[L, R]) RefuseRight(ctx context.Context, c store.Conn, e *Engine, right R) error {
+	return n.on(e).right.refuseLinked(ctx, c, right)
+}
+
+// RightUnlinked reports whether the transaction of ctx made the right object, and no link of this relation with it yet.
+func (n RelationOf[L, R]) RightUnlinked(ctx context.Context, e *Engine, right R) bool {
+	near := n.on(e).right
+	return knows(ctx).unlinked(near, near.collection.keyOf(right))
+}
+
+// Ends are the first keys of two linked objects.
+type Ends[A, B any] struct {
+	Left  A `db:"left_key"`
+	Right B `db:"right_key"`
+}
+
+// Linked returns all links of a relation, of all tenants, in one statement: ordered by the left object's key and then as the left object
+// lists them.
+func Linked[A, B any, L, R pointer](ctx context.Context, c store.Conn, e *Engine, of RelationOf[L, R]) ([]Ends[A, B], error) {
+	r := of.on(e)
+	order := r.left.column
+	if r.left.position != "" {
+		order += ", " + r.left.position
+	}
+	return store.Select[Ends[A, B]](ctx, c, "SELECT "+r.left.column+" AS left_key, "+r.right.column+" AS right_key FROM "+r.table+
+		" WHERE "+r.right.column+" IS NOT NULL ORDER BY "+order+", "+r.right.column)
+}
+
+// side is one side of a relation.
+type side struct {
+	relation   *relation
+	other      *side
+	collection linkable
+	// joining is the joining table; column is this side's column in it; position is the column, or "", with the order of the other
+	// side's objects in the list of one of this side.
+	joining, column, position string
+	// param is the parameter of its objects in the relation's paths, and title what one is called in refusals.
+	param, title string
+	has          Count
+	deleted      Deletion
+	list         *List
+	// reads are the paths, below an object of this side, that read its links, as words of an access; shown says that it shows them itself.
+	reads []string
+	shown bool
+}
+
+// linkable is the part of a collection that its relations need.
+type linkable interface {
+	table
+	on() *Engine
+	of() reflect.Type
+	singular() string
+	param() string
+	keys() []string
+	alias() string
+	itemOf(by string) *rest.Property
+	columnsAs(item []column, joining string) string
+	deniedBy(ctx context.Context, of, path string, add func(value any) (placeholder string)) string
+
+	joins(s *side)
+	firstList(s *side) bool
+	show(of reflect.Type, l loader)
+	readApart(attribute string, paths ...string)
+	loaders(of reflect.Type) []loader
+
+	// What follows takes and returns objects of the collection.
+
+	keyOf(o any) any
+	ownerOf(o any) string
+	namesOf(o any) aliases
+	titleOf(o any) string
+	locate(o, key any)
+	accessesTo(o any, action string) []string
+	rowAt(ctx context.Context, c store.Conn, scope, typed string) (any, error)
+	rowsOf(ctx context.Context, c store.Conn, condition string, args ...any) ([]any, error)
+	pick(ctx context.Context, c store.Conn, scope string, list *List, items []any) ([]any, error)
+	ownOf(ctx context.Context, c store.Conn, objects []any) error
+	Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error
+	deleteOf(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, o any) error
+
+	parent(same ...string) parent
+	listIn(of parent, path, id string, condition func(placeholder string) string) rest.Operation
+	oneIn(of parent, condition func(placeholder string) string) rest.Operation
+	createBelow(path, singular string, owner func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, string, error),
+		join func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, owner, made any) error) rest.Operation
+}

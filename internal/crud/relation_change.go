@@ -1,0 +1,590 @@
+package crud
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// diff is a change of the links of one object. Whatever makes, changes or ends links does so by [diff.apply]: one link, a list, nested
+// objects, an import, the deletion of an object. Nothing else writes a joining table.
+type diff struct {
+	request *rest.Request
+	tenant  string // in which the request acts
+	near    *side
+	object  any          // of the near side
+	sent    *rest.Object // the body of the link's or the list's own operation, or nil
+
+	added, changed, ended []*link
+	// repeated says that an object was sent twice.
+	repeated bool
+	// list is what is replaced, and before what it was; nil if the links are not changed as a list.
+	list   *List
+	before []stored
+
+	// nested says that the request contains the change, and is not about it. The caller has read what it ends as a part of the object.
+	nested bool
+	// unchecked says that the object is to be deleted: MayEnd is not asked.
+	unchecked bool
+	// gone says that the object is being deleted, which the audit has: it has nothing of the links, and their hooks do not run.
+	gone bool
+}
+
+// link is one link of a change.
+type link struct {
+	change *diff
+	far    any // the object of the other side
+	row    any // a pointer to the struct of the relation's Row
+	place  int64
+	ends   bool
+	pair   any // the same for the hooks: a *PairOf
+}
+
+// last is the place of a link that comes after the others in the left object's list.
+const last = -1
+
+func (d *diff) link(far any) *link { return &link{change: d, far: far, place: last} }
+
+// keys returns the keys of the left and the right object.
+func (l *link) keys() (left, right any) {
+	d := l.change
+	near, far := d.near.collection.keyOf(d.object), d.near.other.collection.keyOf(l.far)
+	if d.near == d.near.relation.left {
+		return near, far
+	}
+	return far, near
+}
+
+// sides returns the left and the right object.
+func (l *link) sides() (left, right any) {
+	if l.change.near == l.change.near.relation.left {
+		return l.change.object, l.far
+	}
+	return l.far, l.change.object
+}
+
+// pairOf returns a link as hooks know it.
+func pairOf[L, R pointer](l *link) *PairOf[L, R] {
+	if l.pair == nil {
+		left, right := l.sides()
+		l.pair = &PairOf[L, R]{
+			Request: l.change.request, Tenant: l.change.tenant, Left: left.(L), Right: right.(R), Ends: l.ends, Row: l.row, link: l,
+		}
+	}
+	return l.pair.(*PairOf[L, R])
+}
+
+// untyped returns a check for links of any type. There is nothing to check of no links.
+func untyped[L, R pointer](check CheckOf[L, R]) func(ctx context.Context, c store.Conn, links []*link) error {
+	return func(ctx context.Context, c store.Conn, links []*link) error {
+		if check == nil || len(links) == 0 {
+			return nil
+		}
+		pairs := make([]*PairOf[L, R], len(links))
+		for i, l := range links {
+			pairs[i] = pairOf[L, R](l)
+		}
+		return check(ctx, c, pairs)
+	}
+}
+
+// end adds the end of the links with some objects to the change.
+func (d *diff) end(objects ...any) {
+	for _, o := range objects {
+		l := d.link(o)
+		l.ends = true
+		d.ended = append(d.ended, l)
+	}
+}
+
+// add makes links with these objects that are not there.
+func (d *diff) add(ctx context.Context, c store.Conn, objects ...any) (err error) {
+	for _, o := range objects {
+		l := d.link(o)
+		if l.row, err = d.near.relation.row.fresh(); err != nil {
+			return err
+		}
+		d.added = append(d.added, l)
+	}
+	return d.apply(ctx, c)
+}
+
+// associate makes a link that may be there, or changes its row.
+func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
+	l, there := d.link(far), []stored(nil)
+	var err error
+	if l.row, err = d.near.relation.row.fresh(); err != nil {
+		return err
+	}
+	if !d.near.relation.strict {
+		if there, err = d.stored(ctx, c, d.near.other.collection.keyOf(far)); err != nil {
+			return err
+		}
+	}
+	if len(there) > 0 {
+		l.place = there[0].Place
+		reflect.ValueOf(l.row).Elem().Set(reflect.ValueOf(there[0].Row).Elem())
+	}
+	if d.sent != nil {
+		if err := d.sent.Into(l.row); err != nil {
+			return err
+		}
+	}
+	if placed := d.near.relation.placed(); placed != nil && (len(there) > 0 || d.sent != nil && d.near.relation.row.sends(d.sent.Has, *placed)) {
+		l.place = d.near.relation.row.place(l.row, *placed).Int()
+	}
+	switch {
+	case len(there) == 0:
+		d.added = []*link{l}
+	case !reflect.DeepEqual(l.row, there[0].Row):
+		d.changed = []*link{l}
+	}
+	return d.apply(ctx, c)
+}
+
+// replace makes these objects all that the object is linked with, in this order. items are what the client sent of each, or nil: then a
+// link that stays keeps its row.
+func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items []any) error {
+	far := d.near.other.collection
+	had, keys := make(map[string]*stored, len(d.before)), make([]string, len(objects))
+	for i := range d.before {
+		had[d.before[i].Key] = &d.before[i]
+	}
+	for i, o := range objects {
+		keys[i] = fmt.Sprint(far.keyOf(o))
+	}
+	sameOrder := slices.EqualFunc(keys, d.before, func(key string, there stored) bool { return key == there.Key })
+	seen := make(map[string]bool, len(objects))
+	for i, o := range objects {
+		if d.repeated = d.repeated || seen[keys[i]]; seen[keys[i]] {
+			continue
+		}
+		seen[keys[i]] = true
+		l, there := d.link(o), had[keys[i]]
+		var item map[string]any
+		if items != nil {
+			item, _ = items[i].(map[string]any)
+		}
+		if err := l.asSent(item, items != nil, there, i, sameOrder); err != nil {
+			return err
+		}
+		switch {
+		case there == nil:
+			d.added = append(d.added, l)
+		case l.place != there.Place || !reflect.DeepEqual(l.row, there.Row):
+			d.changed = append(d.changed, l)
+		}
+	}
+	var gone []any
+	for _, there := range d.before {
+		if !seen[there.Key] {
+			gone = append(gone, far.key().typed(there.Key))
+		}
+	}
+	if len(gone) > 0 {
+		dropped, err := far.rowsOf(ctx, c, far.key().name+" IN ("+Placeholders(1, len(gone))+")", gone...)
+		if err != nil {
+			return err
+		}
+		d.end(dropped...)
+	}
+	return d.apply(ctx, c)
+}
+
+// asSent sets the row of a link in a list, and its place. there is the link as it is stored, or nil; at is where the item is in the list.
+func (l *link) asSent(item map[string]any, sent bool, there *stored, at int, sameOrder bool) (err error) {
+	d := l.change
+	r := d.near.relation
+	if !sent && there != nil {
+		l.row = there.Row
+	} else if l.row, err = r.row.from(item); err != nil {
+		return err
+	}
+	if r.left.position == "" {
+		l.place = 0
+		return nil
+	}
+	placed := r.placed()
+	has := func(name string) bool { _, ok := item[name]; return ok }
+	switch {
+	case placed != nil && r.row.sends(has, *placed):
+		l.place = r.row.place(l.row, *placed).Int()
+	case d.near == r.left && (placed != nil || !sameOrder):
+		l.place = int64(at)
+	case there != nil:
+		l.place = there.Place
+	}
+	if placed != nil && l.place != last {
+		r.row.place(l.row, *placed).SetInt(l.place)
+	}
+	return nil
+}
+
+// placed is the column of the position, if it is one of the row: then clients may say where in the list a link is.
+func (r *relation) placed() *column { return columnNamed(r.row.columns, r.left.position) }
+
+// apply takes a change through: whether the caller may, and the links allow it; the table; hooks, events and the audit. A change of nothing
+// takes no access, and is not refused.
+func (d *diff) apply(ctx context.Context, c store.Conn) error {
+	if len(d.added)+len(d.changed)+len(d.ended) == 0 && !d.repeated {
+		return nil
+	}
+	r := d.near.relation
+	if err := d.mayDo(); err != nil {
+		return err
+	}
+	if !d.unchecked {
+		if err := r.mayEnd(ctx, c, d.ended); err != nil {
+			return err
+		}
+	}
+	ended, err := d.deleteEnded(ctx, c) // first: what is ended does not stand in the way of what is made
+	if err != nil || d.gone {
+		return err
+	}
+	if err := r.allow(ctx, c, d.added); err != nil {
+		return err
+	}
+	if d.repeated {
+		return r.engine.Style.NotPermitted(d.list.Repeated)
+	}
+	if err := d.refuseFull(ctx, c); err != nil {
+		return err
+	}
+	changed, err := d.update(ctx, c)
+	if err != nil {
+		return err
+	}
+	added, err := d.insert(ctx, c)
+	if err != nil || ended+changed+added == 0 {
+		return err
+	}
+	return d.conclude(ctx, c)
+}
+
+// mayDo refuses a caller who is denied an operation that would do a part of the change alone. For a change that is nested the caller must
+// also hold the access of one.
+func (d *diff) mayDo() error {
+	if !d.nested && !HasDenials(d.request) {
+		return nil
+	}
+	for _, l := range slices.Concat(d.ended, d.added) {
+		if l.ends && (d.nested || d.list != nil) { // the list that the caller read does not have what they may not read
+			if err := NotDenied(d.request, d.near.other.collection.accessesTo(l.far, "read")...); err != nil {
+				return err
+			}
+		}
+		for i, accesses := range l.accesses() {
+			check := NotDenied
+			if i == 0 && d.nested {
+				check = MayNest
+			}
+			if err := check(d.request, accesses...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// accesses returns the accesses of the operations that would make, or end, the link alone, each by all names of its objects.
+func (l *link) accesses() [][]string {
+	r := l.change.near.relation
+	left, right := l.sides()
+	pair, action := "put", r.action
+	if l.ends {
+		pair, action = "delete", "delete"
+	}
+	var out [][]string
+	for _, kind := range r.only {
+		switch {
+		case kind == pair:
+			var both []string
+			for _, key := range r.right.collection.namesOf(right).keys {
+				both = append(both, r.left.collection.accessesTo(left, dotted(r.path)+"."+wordOf(key)+"."+action)...)
+			}
+			out = append(out, both)
+		case kind == "delete_all" && l.ends:
+			out = append(out, r.left.collection.accessesTo(left, dotted(r.path)+".delete"))
+		case kind == "set":
+			out = append(out, r.left.collection.accessesTo(left, dotted(r.left.list.Path)+".update"))
+		case kind == "set_back":
+			out = append(out, r.right.collection.accessesTo(right, dotted(r.right.list.Path)+".update"))
+		}
+	}
+	return out
+}
+
+// deleteEnded deletes the links that end, and returns how many there were.
+func (d *diff) deleteEnded(ctx context.Context, c store.Conn) (int64, error) {
+	if len(d.ended) == 0 {
+		return 0, nil
+	}
+	args := []any{d.near.collection.keyOf(d.object)}
+	for _, l := range d.ended {
+		args = append(args, d.near.other.collection.keyOf(l.far))
+	}
+	knows(ctx).changes(d.near.joining)
+	return c.Exec(ctx, "DELETE FROM "+d.near.joining+" WHERE "+d.near.column+" = $1 AND "+d.near.other.column+" IN ("+
+		Placeholders(2, len(d.ended))+")", args...)
+}
+
+// values are what a link has in the columns of the joining table beside its two keys.
+func (l *link) values() []any {
+	r := l.change.near.relation
+	var out []any
+	for _, col := range r.columns {
+		if col.name == r.left.position {
+			out = append(out, l.place)
+		} else {
+			out = append(out, r.row.value(l.row, col))
+		}
+	}
+	return out
+}
+
+// update writes the links that change.
+func (d *diff) update(ctx context.Context, c store.Conn) (int64, error) {
+	if len(d.changed) == 0 {
+		return 0, nil
+	}
+	other := d.near.other
+	rows := make([][]any, len(d.changed))
+	for i, l := range d.changed {
+		rows[i] = append([]any{other.collection.keyOf(l.far)}, l.values()...)
+	}
+	list, err := json.Marshal(rows)
+	if err != nil {
+		return 0, err
+	}
+	var sets []string
+	for i, col := range d.near.relation.columns {
+		sets = append(sets, col.name+" = "+col.kind.fromList("e.value", i+1))
+	}
+	knows(ctx).changes(d.near.joining)
+	return c.Exec(ctx, "UPDATE "+d.near.joining+" SET "+strings.Join(sets, ", ")+" FROM json_each(CAST($1 AS text)) AS e WHERE "+
+		d.near.joining+"."+d.near.column+" = $2 AND "+d.near.joining+"."+other.column+" = "+other.collection.key().kind.fromList("e.value", 0), string(list), d.near.collection.keyOf(d.object))
+}
+
+// insert writes the new links. It writes no row for a strict link that there is already.
+func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
+	if len(d.added) == 0 {
+		return 0, nil
+	}
+	r := d.near.relation
+	names := []string{r.left.column, r.right.column}
+	for _, col := range r.columns {
+		names = append(names, col.name)
+	}
+	args := &arguments{}
+	rows := make([]string, len(d.added))
+	for i, l := range d.added {
+		left, right := l.keys()
+		row := []string{args.add(left), args.add(right)}
+		for n, value := range l.values() {
+			if names[n+2] == r.left.position && l.place == last {
+				row = append(row, fmt.Sprintf("(SELECT coalesce(max(%s), -1) + %d FROM %s WHERE %s = %s)", r.left.position, i+1, r.table, r.left.column, row[0]))
+				continue
+			}
+			row = append(row, args.add(value))
+		}
+		rows[i] = "(" + strings.Join(row, ", ") + ")"
+	}
+	sql := "INSERT INTO " + r.table + " (" + strings.Join(names, ", ") + ") VALUES " + strings.Join(rows, ", ")
+	if r.strict {
+		sql += " ON CONFLICT (" + r.left.column + ", " + r.right.column + ") DO NOTHING"
+	}
+	made, err := c.Exec(ctx, sql, args.values...)
+	if store.IsConstraint(err, store.Unique) { // two clients did it at once, and both had read before
+		refusal := r.engine.Style.Storedf("%s is associated with a %s already", r.left.title, r.right.title)
+		refusal.Err = err
+		return 0, refusal
+	}
+	for _, l := range d.added {
+		left, right := l.keys()
+		knows(ctx).links(r.left, left)
+		knows(ctx).links(r.right, right)
+	}
+	return made, err
+}
+
+// conclude runs the hooks, emits the events, and writes the change to the audit: of a list as a whole, otherwise of each link.
+func (d *diff) conclude(ctx context.Context, c store.Conn) error {
+	r := d.near.relation
+	all := slices.Concat(d.ended, d.added, d.changed)
+	if err := r.changed(ctx, c, all); err != nil {
+		return err
+	}
+	for _, l := range all {
+		AfterCommit(ctx, func() { r.committed(l) })
+	}
+	if d.list != nil {
+		return d.recordList(ctx, c)
+	}
+	for _, l := range all {
+		if err := l.record(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event returns the event of an object of this side.
+func (s *side) event(o any) Event {
+	return Event{Resource: s.collection.path(), Key: fmt.Sprint(s.collection.keyOf(o)), Tenant: s.collection.ownerOf(o)}
+}
+
+func (l *link) record(ctx context.Context, c store.Conn) error {
+	r := l.change.near.relation
+	left, right := l.sides()
+	one, other := r.left.event(left), r.right.event(right)
+	emit(ctx, one)
+	emit(ctx, other)
+	change := audit.Change{
+		Tenant: cmp.Or(one.Tenant, l.change.tenant), Resource: one.Resource + "/" + r.path, Object: one.Key + "/" + other.Key,
+		Keys:  [][]string{r.left.collection.namesOf(left).keys, r.right.collection.namesOf(right).keys},
+		Sides: []string{one.Resource, other.Resource}, Title: r.left.collection.titleOf(left) + " " + r.right.collection.titleOf(right),
+	}
+	name := r.right.collection.singular()
+	if r.left.collection == r.right.collection {
+		name = "other_" + name
+	}
+	pair := map[string]any{}
+	pair[r.left.collection.singular()], pair[name] = l.keys()
+	if l.ends {
+		change.Before = pair
+	} else {
+		change.After = pair
+	}
+	return audit.Write(ctx, c, l.change.request, change)
+}
+
+func (d *diff) recordList(ctx context.Context, c store.Conn) error {
+	after, err := d.stored(ctx, c, nil)
+	if err != nil {
+		return err
+	}
+	of := d.near.event(d.object)
+	var members []string
+	for _, far := range slices.Concat(d.before, after) {
+		emit(ctx, Event{Resource: d.near.other.collection.path(), Key: far.Key, Tenant: of.Tenant})
+		if member := d.near.other.collection.path() + "/" + far.Key; !slices.Contains(members, member) {
+			members = append(members, member)
+		}
+	}
+	emit(ctx, of)
+	row := d.near.relation.row
+	return audit.Write(ctx, c, d.request, audit.Change{
+		Tenant: cmp.Or(of.Tenant, d.tenant), Resource: of.Resource + "/" + d.list.Path, Object: of.Key,
+		Keys: [][]string{d.near.collection.namesOf(d.object).keys}, Sides: []string{of.Resource}, Also: members,
+		Title: d.near.collection.titleOf(d.object), Before: map[string]any{d.list.Field: row.texts(d.before)}, After: map[string]any{d.list.Field: row.texts(after)},
+	})
+}
+
+// stored is a link as it is stored: the far object's key, its place, and the other columns of the joining table.
+type stored struct {
+	Key   string
+	Place int64
+	Row   any
+}
+
+// stored returns the links of the object in their order, or only that with the object of the other side that has a key.
+func (d *diff) stored(ctx context.Context, c store.Conn, with any) ([]stored, error) {
+	s := d.near
+	place, order, condition, args := "0", s.other.column, s.other.column+" IS NOT NULL", []any{s.collection.keyOf(d.object)}
+	if position := s.relation.left.position; position != "" {
+		place = position
+	}
+	if s.position != "" {
+		order = s.position + ", " + order
+	}
+	if with != nil {
+		condition, args = s.other.column+" = $2", append(args, with)
+	}
+	return s.relation.row.stored(ctx, c, "SELECT CAST("+s.other.column+" AS text) AS key, "+place+" AS place"+s.relation.row.selected()+
+		" FROM "+s.joining+" WHERE "+s.column+" = $1 AND "+condition+" ORDER BY "+order, args...)
+}
+
+// all returns the objects that an object of this side is linked with.
+func (s *side) all(ctx context.Context, c store.Conn, o any) ([]any, error) {
+	return s.other.collection.rowsOf(ctx, c, s.among("$1"), s.collection.keyOf(o))
+}
+
+// among returns the condition for the objects of the other side that are linked with one of this side.
+func (s *side) among(placeholder string) string {
+	return s.other.collection.key().name + " IN (SELECT " + s.other.column + " FROM " + s.joining + " WHERE " + s.column + " = " + placeholder + ")"
+}
+
+// mayUnlink refuses a caller who is denied to end a link of an object that is deleted: what a denial keeps from being taken away is not
+// taken away with it. Nobody needs more than the access of the deletion.
+func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+	if change.Request == nil || !HasDenials(change.Request) {
+		return nil
+	}
+	for _, s := range k.sides {
+		if len(s.relation.only) == 0 {
+			continue
+		}
+		linked, err := s.all(ctx, c, change.Old)
+		if err != nil {
+			return err
+		}
+		d := &diff{request: change.Request, near: s, object: change.Old}
+		d.end(linked...)
+		if err := d.mayDo(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlink does with the links of an object that is deleted what their relations say. The database ends those of which they say nothing.
+func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+	for _, s := range k.sides {
+		switch s.deleted {
+		case Refuse:
+			if err := s.refuseLinked(ctx, c, change.Old); err != nil {
+				return err
+			}
+		case Cascade:
+			if err := s.cascade(ctx, c, &diff{request: change.Request, tenant: change.Tenant, near: s, object: change.Old, unchecked: true, gone: true}); err != nil {
+				return err
+			}
+		case Unlink:
+		}
+	}
+	return nil
+}
+
+// cascade deletes the objects that one of this side is linked with.
+func (s *side) cascade(ctx context.Context, c store.Conn, d *diff) error {
+	linked, err := s.all(ctx, c, d.object)
+	if err != nil {
+		return err
+	}
+	d.end(linked...)
+	if err := d.apply(ctx, c); err != nil {
+		return err
+	}
+	other := s.other.collection
+	if err := other.ownOf(ctx, c, linked); err != nil {
+		return err
+	}
+	for _, o := range linked {
+		if err := NotDenied(d.request, other.accessesTo(o, "delete")...); err != nil {
+			return err
+		}
+		if err := other.deleteOf(ctx, c, d.request, d.tenant, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}

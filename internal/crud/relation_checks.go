@@ -1,0 +1,192 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// All runs the checks in this order, each for all links, and returns the first refusal.
+func All[L, R pointer](checks ...CheckOf[L, R]) CheckOf[L, R] {
+	return func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
+		for _, check := range checks {
+			if err := check(ctx, c, pairs); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Each makes a check of a check of one link.
+func Each[L, R pointer](check func(ctx context.Context, c store.Conn, pair *PairOf[L, R]) error) CheckOf[L, R] {
+	return func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
+		for _, pair := range pairs {
+			if err := check(ctx, c, pair); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// SameTenant refuses to link objects of different tenants.
+func SameTenant[L, R pointer](_ context.Context, _ store.Conn, pairs []*PairOf[L, R]) error {
+	for _, p := range pairs {
+		d := p.link.change
+		near, far := d.near.collection, d.near.other.collection
+		one, other := near.ownerOf(d.object), far.ownerOf(p.link.far)
+		if one != other && !d.near.relation.acrossTenants {
+			return near.on().Style.DifferentTenants(near.singular(), one, far.singular(), other)
+		}
+	}
+	return nil
+}
+
+// LeftFree refuses if the left object is already linked with another.
+func LeftFree[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
+	for _, p := range pairs {
+		if err := p.link.refuseHeld(ctx, c, p.link.change.near.relation.left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RightFree refuses if the right object is already linked with another.
+func RightFree[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
+	for _, p := range pairs {
+		if err := p.link.refuseHeld(ctx, c, p.link.change.near.relation.right); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuseHeld refuses if the link's object of one side, which may be linked with one object at most, is linked with another.
+func (l *link) refuseHeld(ctx context.Context, c store.Conn, one *side) error {
+	if one.has == Any {
+		return nil
+	}
+	left, right := l.keys()
+	key, other := left, &right
+	if one == one.relation.right {
+		key, other = right, &left
+	}
+	held, err := one.held(ctx, c, key, *other)
+	if err != nil || held == nil {
+		return err
+	}
+	*other = held
+	r := one.relation
+	return r.engine.Style.Associated(r.left.title, r.right.title, r.left.column, left, r.right.column, right)
+}
+
+// held returns the key of an object, other than except, that one of this side is linked with, or nil.
+func (s *side) held(ctx context.Context, c store.Conn, key, except any) (any, error) {
+	if tx := transactionOf(ctx); tx != nil && tx.knows.unlinked(s, key) {
+		return nil, nil
+	}
+	other, condition, args := s.other.column, "", []any{key}
+	if except != nil {
+		condition, args = " AND "+other+" IS DISTINCT FROM $2", append(args, except)
+	}
+	found, err := store.Select[string](ctx, c, "SELECT coalesce(CAST("+other+" AS text), '') FROM "+s.joining+" WHERE "+s.column+" = $1"+condition+
+		" ORDER BY "+other+" LIMIT 1", args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return s.other.collection.key().typed(found[0]), nil
+}
+
+// refuseLinked refuses if an object of this side is linked.
+func (s *side) refuseLinked(ctx context.Context, c store.Conn, o any) error {
+	key := s.collection.keyOf(o)
+	linked, err := s.held(ctx, c, key, nil)
+	if err != nil || linked == nil {
+		return err
+	}
+	return s.relation.engine.Style.Associated(s.collection.title(), s.other.collection.title(), s.column, key, s.other.column, linked)
+}
+
+// refuseFull refuses new links of objects that have MaxLinks then, if clients send these as a list.
+func (d *diff) refuseFull(ctx context.Context, c store.Conn) error {
+	if len(d.added) == 0 {
+		return nil
+	}
+	if d.list == nil && d.near.list != nil {
+		if err := d.near.refuseFull(ctx, c, MaxLinks-len(d.added), d.near.collection.keyOf(d.object)); err != nil {
+			return err
+		}
+	}
+	if d.near.other.list == nil {
+		return nil
+	}
+	keys := make([]any, len(d.added))
+	for i, l := range d.added {
+		keys[i] = d.near.other.collection.keyOf(l.far)
+	}
+	return d.near.other.refuseFull(ctx, c, MaxLinks-1, keys...)
+}
+
+// refuseFull refuses if one of some objects of this side has more links than so many.
+func (s *side) refuseFull(ctx context.Context, c store.Conn, most int, keys ...any) error {
+	known := knows(ctx)
+	keys = slices.DeleteFunc(keys, func(key any) bool { return most >= 0 && known.unlinked(s, key) })
+	if len(keys) == 0 {
+		return nil
+	}
+	full, err := store.Select[string](ctx, c, "SELECT CAST("+s.column+" AS text) FROM "+s.joining+" WHERE "+s.column+" IN ("+Placeholders(1, len(keys))+
+		") GROUP BY "+s.column+fmt.Sprintf(" HAVING count(*) > %d LIMIT 1", most), keys...)
+	if err != nil || len(full) == 0 {
+		return err
+	}
+	return s.relation.engine.Style.NotPermitted(fmt.Sprintf("A %s has at most %d %s.", spaced(s.collection.singular()), MaxLinks, spaced(s.list.Field)),
+		s.column, s.collection.key().typed(full[0]))
+}
+
+// Associated refuses because an object is linked with another: "User is associated with a Voicemail ('user_id': 1, ...)". keys
+// are alternating names and values.
+func (s Style) Associated(one, other string, keys ...any) error {
+	return s.Storedf("%s is associated with a %s (%s)", one, other, pairs(keys)).On(namesOf(keys)...)
+}
+
+// NotAssociated refuses because an object is not linked with another that it needs.
+func (s Style) NotAssociated(one, other string, keys ...any) error {
+	return s.Storedf("%s must be associated with a %s (%s)", one, other, pairs(keys)).On(namesOf(keys)...)
+}
+
+// NotPermitted refuses with its own sentence.
+func (s Style) NotPermitted(sentence string, keys ...any) *apierr.Error {
+	if len(keys) == 0 {
+		return s.Storedf("Operation not permitted. %s", sentence)
+	}
+	return s.Storedf("Operation not permitted. %s (%s)", sentence, pairs(keys)).On(namesOf(keys)...)
+}
+
+// DifferentTenants refuses because two objects, by their names in the singular, belong to different tenants.
+func (s Style) DifferentTenants(one, oneTenant, other, otherTenant string) error {
+	return s.Storedf("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", one, oneTenant, other, otherTenant)
+}
+
+// namesOf returns the names of names and values.
+func namesOf(keys []any) []string {
+	var names []string
+	for two := range slices.Chunk(keys, 2) {
+		names = append(names, fmt.Sprint(two[0]))
+	}
+	return names
+}
+
+// pairs writes names and values in the form that existing clients know.
+func pairs(keys []any) string {
+	parts := make([]string, 0, len(keys)/2)
+	for two := range slices.Chunk(keys, 2) {
+		parts = append(parts, fmt.Sprintf("'%v': %s", two[0], quoted(two[1])))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,250 @@
+package crud
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// What relations ask of a collection, whose type they do not know: see [linkable].
+
+func (k *CollectionOf[T]) of() reflect.Type { return structOf[T]() }
+
+func (k *CollectionOf[T]) singular() string { return k.Singular }
+
+func (k *CollectionOf[T]) param() string { return k.Param }
+
+func (k *CollectionOf[T]) keys() []string { return k.Keys }
+
+func (k *CollectionOf[T]) itemOf(by string) *rest.Property { return k.schema.Property(by) }
+
+func (k *CollectionOf[T]) joins(s *side) { k.sides = append(k.sides, s) }
+
+// firstList reports whether no relation before has a list of its name below the objects.
+func (k *CollectionOf[T]) firstList(s *side) bool {
+	return s == k.sides[slices.IndexFunc(k.sides, func(o *side) bool { return o.list != nil && o.list.Field == s.list.Field })]
+}
+
+func (k *CollectionOf[T]) keyOf(o any) any { return k.Key(o.(T)) }
+
+func (k *CollectionOf[T]) ownerOf(o any) string { return k.tenantOf(o.(T)) }
+
+func (k *CollectionOf[T]) namesOf(o any) aliases { return k.aliases(o.(T)) }
+
+func (k *CollectionOf[T]) titleOf(o any) string { return audit.Called(k.auditData(o.(T))) }
+
+func (k *CollectionOf[T]) accessesTo(o any, action string) []string { return k.accesses(o.(T), action) }
+
+func (k *CollectionOf[T]) rowAt(ctx context.Context, c store.Conn, scope, typed string) (any, error) {
+	return k.row(ctx, c, scope, typed)
+}
+
+func (k *CollectionOf[T]) rowsOf(ctx context.Context, c store.Conn, condition string, args ...any) ([]any, error) {
+	rows, err := k.Rows(ctx, c, condition, args...)
+	return untypedAll(rows), err
+}
+
+func untypedAll[T any](objects []T) []any {
+	out := make([]any, len(objects))
+	for i, o := range objects {
+		out[i] = o
+	}
+	return out
+}
+
+func (k *CollectionOf[T]) ownOf(ctx context.Context, c store.Conn, objects []any) error {
+	typed := make([]T, len(objects))
+	for i, o := range objects {
+		typed[i] = o.(T)
+	}
+	return k.own(ctx, c, typed)
+}
+
+func (k *CollectionOf[T]) deleteOf(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, o any) error {
+	return k.Delete(ctx, c, &ChangeOf[T]{Request: r, Tenant: tenantUUID, Old: o.(T)})
+}
+
+// pick returns the objects that the items of a list name, in their order.
+func (k *CollectionOf[T]) pick(ctx context.Context, c store.Conn, scope string, list *List, items []any) ([]any, error) {
+	type name struct {
+		by    string
+		value any
+	}
+	names := make([]name, len(items))
+	for i, item := range items {
+		var err error
+		if names[i].by, names[i].value, err = list.named(i, item); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]T, 0, len(items))
+	found := map[name]T{}
+	for some := range slices.Chunk(names, loadAtOnce/2) {
+		args := &arguments{}
+		within := k.inScope(true, args.add(scope))
+		conditions := make([]string, len(some))
+		for i, n := range some {
+			conditions[i] = n.by + " = " + args.add(n.value)
+		}
+		rows, err := store.Select[T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+within+" AND ("+strings.Join(conditions, " OR ")+")", args.values...)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			for _, by := range list.By {
+				found[name{by, k.field(row, by)}] = row
+			}
+		}
+		for _, n := range some {
+			o := found[n]
+			if isNull(o) {
+				return nil, Missing(list.Field, k.title(), n.by, n.value)
+			}
+			out = append(out, o)
+		}
+	}
+	return untypedAll(out), k.own(ctx, c, out)
+}
+
+// named returns the key by which an item names its object. The schema has checked the types.
+func (l *List) named(at int, item any) (by string, value any, err error) {
+	sent, _ := item.(map[string]any)
+	for _, by := range l.By {
+		switch v := sent[by].(type) {
+		case string:
+			return by, strings.ToLower(v), nil
+		case json.Number:
+			n, err := v.Int64()
+			return by, n, err
+		}
+	}
+	return "", nil, apierr.InvalidField(fmt.Sprintf("%s[%d].%s", l.Field, at, l.By[0]), "required", "Is required")
+}
+
+// parent is the object at the beginning of the path of a list.
+type parent struct {
+	path, singular, tag string
+	// key returns the first key of the object that the request's path names.
+	key func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error)
+}
+
+// parent is the object of this collection that the path names by its key. It refuses a caller who is denied to read one of these paths
+// below it, which show the same.
+func (k *CollectionOf[T]) parent(same ...string) parent {
+	return parent{path: k.onePath(), singular: k.Singular, tag: underscored(k.Path), key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
+		o, err := k.row(ctx, c, scope, r.Param(k.Param))
+		if err != nil {
+			return nil, err
+		}
+		if err := refuseDenied(r, k.aliases(o)); err != nil {
+			return nil, err
+		}
+		for _, path := range same {
+			if err := k.NotDenied(r, o, path+".read"); err != nil {
+				return nil, err
+			}
+		}
+		return k.Key(o), nil
+	}}
+}
+
+// listIn returns the operation that lists the objects for which a condition on a parent's key holds: GET {parent}/{collection}.
+func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(placeholder string) string) rest.Operation {
+	list := k.list
+	list.Recurse = false
+	return rest.Operation{
+		Method: http.MethodGet, Path: path, Access: accessOf(k.engine.Service, path, "read"), ID: id, Tag: of.tag,
+		Summary: "List the " + k.engine.several(k.Path) + " of " + k.engine.one(of.singular),
+		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, k.engine.Style.Filtered),
+		Statuses: []int{404}, Tenanted: true, Fields: true,
+		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
+			return k.serveNarrowed(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error) {
+				key, err := of.key(ctx, c, scope, req)
+				if err != nil {
+					return "", err
+				}
+				return condition(args.add(key)), nil
+			})
+		},
+	}
+}
+
+// oneIn returns the operation that reads the one object for which a condition on a parent's key holds: GET {parent}/{singular}.
+func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) string) rest.Operation {
+	path := of.path + "/" + k.Singular
+	return rest.Operation{
+		Method: http.MethodGet, Path: path, Access: accessOf(k.engine.Service, path, "read"), ID: "get_" + of.singular + "_" + k.Singular, Tag: of.tag,
+		Summary: "Read the " + rest.Reading(k.engine.Words, k.Singular) + " of " + k.engine.one(of.singular),
+		Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			scope, err := k.engine.TenantOf(ctx, r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			var object T
+			err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+				key, err := of.key(ctx, c, scope, r)
+				if err != nil {
+					return err
+				}
+				args := &arguments{}
+				found, err := k.Rows(ctx, c, k.inScope(true, args.add(scope))+" AND "+condition(args.add(key)), args.values...)
+				if err != nil {
+					return err
+				}
+				if len(found) == 0 {
+					return k.notFound("", nil)
+				}
+				object = found[0]
+				if err := k.NotDenied(r, object, "read"); err != nil {
+					return err
+				}
+				return k.decorate(ctx, c, scope, found[:1])
+			})
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			object, err = k.forCaller(ctx, object)
+			return rest.Reply{Body: object}, err
+		},
+	}
+}
+
+// createBelow returns the operation that makes an object for one of another collection: POST {its path}/{collection}. owner finds that one,
+// and the tenant of the new object; join links them.
+func (k *CollectionOf[T]) createBelow(
+	path, singular string, owner func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, string, error),
+	join func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, owner, made any) error,
+) rest.Operation {
+	return rest.Operation{
+		Method: http.MethodPost, Path: path, Access: accessOf(k.engine.Service, path, "create"), ID: "create_" + singular + "_" + k.Singular,
+		Summary: "Create " + k.engine.one(k.Singular) + " for " + k.engine.one(singular),
+		Body:    k.schema, Success: k.engine.Style.CreateStatus, Reply: k.schema, Statuses: []int{404}, Tenanted: true,
+		Tagged: true, Located: k.engine.Style.Location,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			return k.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+				of, tenantUUID, err := owner(ctx, c, r, change.Tenant)
+				if err != nil {
+					return err
+				}
+				change.Tenant = tenantUUID
+				if err := k.insert(ctx, c, change); err != nil {
+					return err
+				}
+				if err := join(ctx, c, r, tenantUUID, of, change.New); err != nil {
+					return err
+				}
+				return k.decorate(ctx, c, tenantUUID, []T{change.New})
+			})
+		},
+	}
+}

@@ -1,0 +1,278 @@
+package crud
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// List is an operation that replaces all links of one object by links with the objects of a list: PUT /{near}/{id}/{Path} with
+// {"{Field}": [{"id": 1}, ...]}. The order is kept; an empty list ends all links.
+type List struct {
+	// Path is that of the list; for the left side by default the relation's.
+	Path string
+	// ID is the operation's id, if it is not "associate_{near}_{path}".
+	ID string
+	// Field is the body's attribute; by default the last segment of Path.
+	Field string
+	// By are the columns by which an item may name its object; by default the far collection's keys.
+	By []string
+	// Repeated is the sentence that refuses a repeated object: "Cannot associate same user more than once."
+	Repeated string
+}
+
+// operations returns those that Only names.
+func (r *relation) operations() []rest.Operation {
+	var out []rest.Operation
+	for _, kind := range r.only {
+		out = append(out, r.operation(kind))
+	}
+	return out
+}
+
+func (r *relation) operation(kind string) rest.Operation {
+	of, other := r.left.collection, r.right.collection
+	all := "/" + of.path() + "/{" + r.left.param + "}/" + r.path
+	one := all + "/{" + r.right.param + "}"
+	left, right := r.engine.one(of.singular()), r.engine.one(other.singular())
+	name := of.singular() + "_" + other.singular()
+	if r.path != other.path() {
+		name = of.singular() + "_" + underscored(r.path)
+	}
+	op := rest.Operation{
+		Path: one, Tag: underscored(of.path()), Tenanted: true, Success: http.StatusNoContent, Statuses: []int{404, 412},
+		Description: "To repeat it changes nothing.",
+	}
+	if r.engine.Style.Duplicate == apierr.Invalid {
+		op.Statuses = append(op.Statuses, http.StatusBadRequest)
+	}
+	switch kind {
+	case "put":
+		op.Method, op.ID, op.Summary, op.Handle = http.MethodPut, "associate_"+name, "Associate "+left+" with "+right, r.put
+		op.Access, op.Statuses = accessOf(r.engine.Service, one, r.action), []int{400, 404, 412}
+		if r.row != noRow {
+			op.Description = "To repeat it changes what is sent of the association alone."
+			op.Body, op.BodyOptional = r.row.schema.Partial(), true
+		}
+	case "delete":
+		op.Method, op.ID, op.Summary, op.Handle = http.MethodDelete, "dissociate_"+name, "Dissociate "+left+" from "+right, r.drop
+		op.Access = accessOf(r.engine.Service, one, "delete")
+	case "delete_all":
+		op.Method, op.Path, op.ID, op.Handle = http.MethodDelete, all, "dissociate_"+name, r.dropAll
+		if slices.Contains(r.only, "delete") {
+			op.ID = "dissociate_every_" + name
+		}
+		op.Summary = "Dissociate " + left + " from every " + rest.Reading(r.engine.Words, other.singular())
+		op.Access = accessOf(r.engine.Service, all, "delete")
+	case "list":
+		return other.listIn(of.parent(r.left.otherReads(all)...), all, "list_"+of.singular()+"_"+underscored(r.path), r.left.among)
+	case "list_back":
+		path := "/" + other.path() + "/{" + other.param() + "}/" + of.path()
+		return of.listIn(other.parent(), path, "list_"+other.singular()+"_"+underscored(of.path()), r.right.among)
+	case "one":
+		return other.oneIn(of.parent(r.left.otherReads("/"+other.singular())...), r.left.among)
+	case "create":
+		return r.createOne(all)
+	case "set":
+		return r.left.listOperation()
+	case "set_back":
+		return r.right.listOperation()
+	default:
+		r.mistaken("there is no operation " + kind)
+	}
+	return op
+}
+
+// otherReads are the paths that read links of this side, but for the one of a path.
+func (s *side) otherReads(path string) []string {
+	var out []string
+	for _, words := range s.reads {
+		if !strings.HasSuffix(dotted(path), "."+words) {
+			out = append(out, words)
+		}
+	}
+	return out
+}
+
+// change finds the near object of a change, and the far one if both says that the path names it, and runs do, in one transaction.
+func (s *side) change(ctx context.Context, r *rest.Request, both bool, do func(ctx context.Context, c store.Conn, d *diff, far any) error) (rest.Reply, error) {
+	e := s.relation.engine
+	scope, err := e.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	var sent *rest.Object
+	if r.Op().Body != nil {
+		object, err := r.Object()
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		sent = &object
+	}
+	return rest.Reply{}, e.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		d := &diff{request: r, tenant: scope, near: s, sent: sent}
+		if d.object, err = s.collection.rowAt(ctx, c, scope, r.Param(s.param)); err != nil {
+			return err
+		}
+		names := []aliases{s.names(d.object)}
+		var far any
+		if both {
+			if far, err = s.other.collection.rowAt(ctx, c, scope, r.Param(s.other.param)); err != nil {
+				return err
+			}
+			names = append(names, s.other.names(far))
+		}
+		if err := refuseDenied(r, names...); err != nil {
+			return err
+		}
+		if err := s.collection.Unchanged(ctx, c, r, scope, s.collection.keyOf(d.object)); err != nil {
+			return err
+		}
+		if err := s.collection.ownOf(ctx, c, []any{d.object}); err != nil {
+			return err
+		}
+		if both {
+			if err := s.other.collection.ownOf(ctx, c, []any{far}); err != nil {
+				return err
+			}
+		}
+		return do(ctx, c, d, far)
+	})
+}
+
+// names returns all keys by which the relation's paths can name an object of this side.
+func (s *side) names(o any) aliases {
+	names := s.collection.namesOf(o)
+	names.param = s.param
+	return names
+}
+
+func (r *relation) put(ctx context.Context, q *rest.Request) (rest.Reply, error) {
+	return r.left.change(ctx, q, true, func(ctx context.Context, c store.Conn, d *diff, far any) error {
+		return d.associate(ctx, c, far)
+	})
+}
+
+// drop ends a link. To end one that there is not changes nothing, and only MayEnd of a strict link refuses it.
+func (r *relation) drop(ctx context.Context, q *rest.Request) (rest.Reply, error) {
+	return r.left.change(ctx, q, true, func(ctx context.Context, c store.Conn, d *diff, far any) error {
+		if !r.strict {
+			there, err := d.stored(ctx, c, r.right.collection.keyOf(far))
+			if err != nil || len(there) == 0 {
+				return err
+			}
+		}
+		d.end(far)
+		return d.apply(ctx, c)
+	})
+}
+
+func (r *relation) dropAll(ctx context.Context, q *rest.Request) (rest.Reply, error) {
+	return r.left.change(ctx, q, false, func(ctx context.Context, c store.Conn, d *diff, _ any) error {
+		linked, err := r.left.all(ctx, c, d.object)
+		if err != nil {
+			return err
+		}
+		if err := r.right.collection.ownOf(ctx, c, linked); err != nil {
+			return err
+		}
+		d.end(linked...)
+		return d.apply(ctx, c)
+	})
+}
+
+func (r *relation) createOne(path string) rest.Operation {
+	owner := func(ctx context.Context, c store.Conn, q *rest.Request, scope string) (any, string, error) {
+		left, err := r.left.collection.rowAt(ctx, c, scope, q.Param(r.left.param))
+		if err != nil {
+			return nil, "", err
+		}
+		if err := refuseDenied(q, r.left.names(left)); err != nil {
+			return nil, "", err
+		}
+		if err := NotDenied(q, accessOf(r.engine.Service, "/"+r.right.collection.path(), "create")); err != nil {
+			return nil, "", err
+		}
+		return left, r.left.collection.ownerOf(left), r.left.collection.ownOf(ctx, c, []any{left})
+	}
+	join := func(ctx context.Context, c store.Conn, q *rest.Request, tenantUUID string, left, right any) error {
+		d := &diff{request: q, tenant: tenantUUID, near: r.left, object: left}
+		return d.add(ctx, c, right)
+	}
+	op := r.right.collection.createBelow(path, r.left.collection.singular(), owner, join)
+	op.Tag = underscored(r.left.collection.path())
+	return op
+}
+
+// listOperation returns the PUT of the list of this side.
+func (s *side) listOperation() rest.Operation {
+	l, k := s.list, s.collection
+	if l == nil {
+		s.relation.mistaken("there is no such list")
+	}
+	path := "/" + k.path() + "/{" + s.param + "}/" + l.Path
+	return rest.Operation{
+		Method: http.MethodPut, Path: path, Access: accessOf(s.relation.engine.Service, path, "update"),
+		ID:  cmp.Or(l.ID, "associate_"+k.singular()+"_"+underscored(l.Path)),
+		Tag: underscored(k.path()), Tenanted: true,
+		Summary:     "Replace the " + s.relation.engine.several(l.Path) + " of " + s.relation.engine.one(k.singular()),
+		Description: "The list replaces what there was, in this order; an empty one ends all.",
+		Body:        &rest.Schema{Type: "object", Properties: []rest.Property{{Name: l.Field, Required: true, Schema: s.listSchema()}}},
+		Success:     http.StatusNoContent, Statuses: []int{400, 404, 412}, Handle: s.putList,
+	}
+}
+
+// listSchema returns the schema of the list.
+func (s *side) listSchema() *rest.Schema {
+	l := s.list
+	item := &rest.Schema{Type: "object", Name: componentOf(s.collection.singular(), l.Field)}
+	if !s.collection.firstList(s) {
+		item.Name = componentOf(s.collection.singular(), underscored(l.Path))
+	}
+	for _, by := range l.By {
+		p := s.other.collection.itemOf(by)
+		if p == nil {
+			s.relation.mistaken(fmt.Sprintf("an item of %s is named by %s, which no client sees", l.Path, by))
+		}
+		shape := *p.Schema
+		item.Properties = append(item.Properties, rest.Property{Name: by, Required: len(l.By) == 1, Schema: &shape})
+	}
+	item.Properties = append(item.Properties, s.relation.row.schema.Properties...)
+	most := MaxLinks
+	return &rest.Schema{Type: "array", Items: item, MaxItems: &most}
+}
+
+func componentOf(singular, field string) string {
+	var name strings.Builder
+	for word := range strings.SplitSeq(singular+"_"+field, "_") {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String() + "Item"
+}
+
+func (s *side) putList(ctx context.Context, q *rest.Request) (rest.Reply, error) {
+	return s.change(ctx, q, false, func(ctx context.Context, c store.Conn, d *diff, _ any) error {
+		items, _ := d.sent.Value(s.list.Field).([]any)
+		return d.replaceList(ctx, c, items)
+	})
+}
+
+// replaceList makes the items that a client sent the list of the object.
+func (d *diff) replaceList(ctx context.Context, c store.Conn, items []any) error {
+	objects, err := d.near.other.collection.pick(ctx, c, d.tenant, d.near.list, items)
+	if err != nil {
+		return err
+	}
+	d.list = d.near.list
+	if d.before, err = d.stored(ctx, c, nil); err != nil {
+		return err
+	}
+	return d.replace(ctx, c, objects, items)
+}
