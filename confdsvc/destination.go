@@ -112,11 +112,29 @@ func (s always) put(d *Destination) {
 	*s.field = *d
 }
 
-// destinationOwner says how a table's objects own destinations: by which column of confd_destination.
+// destinationOwner says how a collection's objects own destinations: by which column of confd_destination, with the value of which column of
+// theirs, and what access below an object changes where its calls lead.
 type destinationOwner[T any] struct {
-	column string
-	key    func(o *T) any
-	slots  func(o *T) slots
+	column, keyColumn, change string
+
+	key   func(o *T) any
+	slots func(o *T) slots
+}
+
+// destinationOwners are all that may lead calls to an object. Each file that declares one adds it, by holdsDestinations.
+var destinationOwners []interface {
+	mayLose(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, target string, key any) error
+}
+
+// holdsDestinations adds a kind of owners to all.
+func holdsDestinations[T any](w destinationOwner[T]) destinationOwner[T] {
+	destinationOwners = append(destinationOwners, w)
+	return w
+}
+
+// mayLose refuses a caller who is denied to change an owner of which a destination leads to the object with a key, by a column.
+func (w destinationOwner[T]) mayLose(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, target string, key any) error {
+	return crud.Of[T](e).NoneDenied(ctx, c, r, w.change, w.keyColumn+" IN (SELECT "+w.column+" FROM confd_destination WHERE "+target+" = $1)", key)
 }
 
 // destinationRow is a row of confd_destination, for one kind of owner.
@@ -204,8 +222,13 @@ func (w destinationOwner[T]) save(ctx context.Context, c store.Conn, e *crud.Eng
 		was = w.slots(old)
 	}
 	is := w.slots(changed)
-	for _, name := range slices.Sorted(maps.Keys(is)) {
-		d := is[name].get()
+	both := maps.Clone(was)
+	maps.Copy(both, is)
+	for _, name := range slices.Sorted(maps.Keys(both)) {
+		var d *Destination
+		if slot, has := is[name]; has {
+			d = slot.get()
+		}
 		if before := was[name]; before != nil && before.get().same(d) || before == nil && d == nil {
 			continue
 		}

@@ -61,20 +61,19 @@ func (t *destinationTarget) mayTake(ctx context.Context, c store.Conn, e *crud.E
 	if !crud.HasDenials(r) {
 		return nil
 	}
-	of := func(owner string) string {
-		return " IN (SELECT " + owner + " FROM confd_destination WHERE " + t.key + " = $1)"
+	leads := func(kinds []destinationKind) bool {
+		return slices.ContainsFunc(kinds, func(k destinationKind) bool { return k.target == t })
 	}
-	if err := crud.Of[User](e).NoneDenied(ctx, c, r, "fallbacks.update", "id"+of("of_user_id"), key); err != nil {
-		return err
+	for _, owner := range destinationOwners {
+		if !leads(destinationKinds) {
+			break
+		}
+		if err := owner.mayLose(ctx, c, e, r, t.key, key); err != nil {
+			return err
+		}
 	}
-	if err := crud.Of[Group](e).NoneDenied(ctx, c, r, "fallbacks.update", "uuid"+of("of_group_uuid"), key); err != nil {
-		return err
-	}
-	if err := crud.Of[Incall](e).NoneDenied(ctx, c, r, "update", "id"+of("of_incall_id"), key); err != nil {
-		return err
-	}
-	if t == voicemailTarget {
-		return nil // no key leads there
+	if !leads(funcKeyKinds) {
+		return nil
 	}
 	keys, err := store.Select[keyOfTarget](ctx, c, `
 		SELECT t.id AS "template.id", t.user_id AS "template.user_id", CAST(u.uuid AS text) AS "template.user_uuid", k.place

@@ -38,9 +38,9 @@ type Group struct {
 	Fallbacks  GroupFallbacks `json:"fallbacks" readOnly:"true"`
 	Incalls    []IncallTo     `json:"incalls" readOnly:"true"`
 	Members    GroupMembers   `json:"members" readOnly:"true"`
+	Schedules  []ScheduleRef  `json:"schedules" readOnly:"true"`
 
 	// The rest belongs to resources that this service does not have yet.
-	Schedules       []ScheduleRef       `json:"schedules" readOnly:"true"`
 	CallPermissions []CallPermissionRef `json:"call_permissions" readOnly:"true"`
 }
 
@@ -71,12 +71,12 @@ func musicOfGroup(g *Group) **string { return &g.MusicOnHold }
 
 var groupExtension = extensionUse{Kind: "group", Owner: "group", Table: "confd_group_extension", Type: "internal", Ranges: "group"}
 
-var groupDestinations = destinationOwner[Group]{
-	column: "of_group_uuid", key: func(g *Group) any { return g.UUID },
+var groupDestinations = holdsDestinations(destinationOwner[Group]{
+	column: "of_group_uuid", keyColumn: "uuid", change: "fallbacks.update", key: func(g *Group) any { return g.UUID },
 	slots: func(g *Group) slots {
 		return slots{"noanswer": nullable{&g.Fallbacks.NoAnswer}, "congestion": nullable{&g.Fallbacks.Congestion}}
 	},
-}
+})
 
 func declareGroups(e *crud.Engine) {
 	columns := []string{"label", "id", "name", "preprocess_subroutine", "exten"}
@@ -110,7 +110,7 @@ func declareGroups(e *crud.Engine) {
 		},
 		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
 			for _, g := range groups {
-				g.Schedules, g.CallPermissions = []ScheduleRef{}, []CallPermissionRef{}
+				g.CallPermissions = []CallPermissionRef{}
 			}
 			return nil
 		},

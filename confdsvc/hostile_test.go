@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -36,6 +37,7 @@ func everyKind(c *resttest.Client) map[string]string {
 	one("/endpoints/sip", "sip_uuid", "uuid", object{"label": "S"})
 	one("/endpoints/sip/templates", "template_uuid", "uuid", object{"label": "T"})
 	one("/sip/transports", "transport_uuid", "uuid", object{"name": "t"})
+	maps.Copy(params, makeSimple(c))
 	params["extension_uuid"] = c.Get("/extensions/features").List().Column("uuid")[0]
 	return params
 }

@@ -55,10 +55,10 @@ var incallExtension = extensionUse{
 	Kind: "incall", Owner: "incall", Table: "confd_incall_extension", Type: "incall", Ranges: "incall", OutsideAtFirst: true,
 }
 
-var incallDestination = destinationOwner[Incall]{
-	column: "of_incall_id", key: func(i *Incall) any { return i.ID },
+var incallDestination = holdsDestinations(destinationOwner[Incall]{
+	column: "of_incall_id", keyColumn: "id", change: "update", key: func(i *Incall) any { return i.ID },
 	slots: func(i *Incall) slots { return slots{"destination": always{&i.Destination}} },
-}
+})
 
 func declareIncalls(e *crud.Engine) {
 	columns := []string{"exten", "preprocess_subroutine", "greeting_sound", "description", "user_id"}
@@ -88,12 +88,6 @@ func declareIncalls(e *crud.Engine) {
 				return err
 			}
 			return userTakesIncall(ctx, c, change)
-		},
-		Load: func(_ context.Context, _ store.Conn, incalls []*Incall) error {
-			for _, i := range incalls {
-				i.Schedules = []ScheduleRef{}
-			}
-			return nil
 		},
 	})
 	crud.Link[Incall, Extension]{

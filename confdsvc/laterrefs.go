@@ -61,12 +61,6 @@ type (
 		Label *string `json:"label"`
 		crud.Hrefs
 	}
-	// ScheduleRef is a schedule as users, groups and incalls show it.
-	ScheduleRef struct {
-		ID   int64   `json:"id"`
-		Name *string `json:"name"`
-		crud.Hrefs
-	}
 	// SwitchboardRef is a switchboard as its users show it.
 	SwitchboardRef struct {
 		UUID string `json:"uuid" format:"uuid"`

@@ -6,6 +6,7 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -14,6 +15,23 @@ var samples = map[string]crudtest.Resource{}
 
 // documentSamples do the same for documents.
 var documentSamples = map[string]crudtest.Document{}
+
+// simple are bodies that make an object of a collection, by its path, for tests that need one of each kind: those that need nothing else.
+var simple = map[string]simpleKind{}
+
+type simpleKind struct {
+	param string
+	body  object
+}
+
+// makeSimple makes one object of each simple kind, and returns their keys by the parameters of paths.
+func makeSimple(c *resttest.Client) map[string]string {
+	keys := map[string]string{}
+	for path, of := range simple {
+		keys[of.param] = c.Create("/"+path, of.body).Text("id")
+	}
+	return keys
+}
 
 // TestResources tests every resource by its declaration.
 func TestResources(t *testing.T) {

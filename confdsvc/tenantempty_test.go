@@ -40,6 +40,7 @@ func emptyTenant(t *testing.T, db store.DB, shrink bool) {
 	c.Do(http.MethodPut, "/groups/"+c.group+"/fallbacks", object{"noanswer_destination": object{"type": "user", "user_id": user["id"]}}).Want(http.StatusNoContent)
 	c.Create("/lines", object{"context": c.in, "endpoint_custom": object{"interface": "Local/1@x"}})
 	c.Create("/phone-numbers", object{"number": "123"})
+	makeSimple(c.Client)
 	music := c.Create("/moh", object{"label": "M", "mode": "files"})
 	c.Do(http.MethodPut, "/users/"+user.Text("id"), object{"music_on_hold": music["name"]}).Want(http.StatusNoContent)
 	c.Do(http.MethodPut, "/voicemails/transcription", object{"enabled": true}).Want(http.StatusNoContent)

@@ -281,7 +281,7 @@ func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
 		u.Agent = nil
-		u.CallPermissions, u.CallPickupTargetUsers, u.Schedules = []CallPermissionRef{}, []UserRef{}, []ScheduleRef{}
+		u.CallPermissions = []CallPermissionRef{}
 		u.Switchboards, u.Queues = []SwitchboardRef{}, []QueueRef{}
 	}
 	return nil

@@ -10,15 +10,15 @@ type UserFallbacks struct {
 	Fail       *Destination `json:"fail_destination"`
 }
 
-var userDestinations = destinationOwner[User]{
-	column: "of_user_id", key: func(u *User) any { return u.ID },
+var userDestinations = holdsDestinations(destinationOwner[User]{
+	column: "of_user_id", keyColumn: "id", change: "fallbacks.update", key: func(u *User) any { return u.ID },
 	slots: func(u *User) slots {
 		f := &u.Fallbacks
 		return slots{
 			"noanswer": nullable{&f.NoAnswer}, "busy": nullable{&f.Busy}, "congestion": nullable{&f.Congestion}, "fail": nullable{&f.Fail},
 		}
 	},
-}
+})
 
 func init() {
 	resources = append(resources, func(e *crud.Engine) {

@@ -1,0 +1,63 @@
+package confdsvc
+
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Paging is a number by which some users speak through the telephones of others.
+type Paging struct {
+	ID                 int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	TenantUUID         string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Number             string  `db:"number" json:"number" required:"true" pattern:"^[0-9]{1,32}$" example:"600" doc:"What is dialled after the code of pagings. No other paging of the tenant has it."`
+	Name               *string `db:"name" json:"name" maxLength:"128" example:"Warehouse"`
+	Duplex             bool    `db:"duplex" json:"duplex" default:"false" doc:"Whether members may answer."`
+	IgnoreForward      bool    `db:"ignore_forward" json:"ignore_forward" default:"false"`
+	Record             bool    `db:"record" json:"record" default:"false" doc:"Whether it is recorded."`
+	CallerNotification bool    `db:"caller_notification" json:"caller_notification" default:"true" doc:"Whether the caller hears a tone when the members hear them."`
+	AnnounceCaller     bool    `db:"announce_caller" json:"announce_caller" default:"true" doc:"Whether the members hear a sound first."`
+	AnnounceSound      *string `db:"announce_sound" json:"announce_sound" maxLength:"64" example:"beep" doc:"That sound. Null: a tone."`
+	Enabled            bool    `db:"enabled" json:"enabled" default:"true"`
+	crud.Hrefs
+
+	Callers PagingUsers `json:"callers" readOnly:"true" doc:"Who may speak."`
+	Members PagingUsers `json:"members" readOnly:"true" doc:"Whose telephones they are heard through."`
+}
+
+// PagingUsers are users of a paging.
+type PagingUsers struct {
+	Users []UserRef `json:"users" readOnly:"true"`
+}
+
+func init() {
+	resources = append(resources, declarePagings)
+	tags["pagings"] = "Numbers by which users speak through the telephones of others."
+	docs["{paging_id}"] = "The number of the paging."
+	columns["Paging"] = []string{"number", "name", "members", "enabled"}
+	words["/callers/users"] = "users who may speak"
+}
+
+func declarePagings(e *crud.Engine) {
+	columns := []string{"name", "id", "number", "announce_sound"}
+	crud.Collect(e, crud.Resource[Paging]{
+		Path: "pagings", Singular: "paging", Param: "paging_id", Table: "confd_paging", Keys: []string{"id"},
+		Order: columns, Filters: columns, Search: columns,
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[Paging]) error {
+			return pagingTarget.mayTake(ctx, c, e, change.Request, change.Old.ID)
+		},
+	})
+	for _, is := range []struct {
+		one, several string
+		users        func(p *Paging) *[]UserRef
+	}{
+		{"caller", "callers", func(p *Paging) *[]UserRef { return &p.Callers.Users }},
+		{"member", "members", func(p *Paging) *[]UserRef { return &p.Members.Users }},
+	} {
+		crud.Link[Paging, User]{
+			Table: "confd_paging_" + is.one, Path: is.several + "/users", Only: []string{"set"}, LeftShows: []crud.Show{crud.Many(is.users)},
+			Set: &crud.List{ID: "update_paging_" + is.one + "_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
+		}.On(e)
+	}
+}

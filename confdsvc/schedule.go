@@ -1,0 +1,112 @@
+package confdsvc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Schedule says when users, groups and incalls take calls, and where calls go at other times.
+type Schedule struct {
+	ID                 int64                               `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	TenantUUID         string                              `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name               *string                             `db:"name" json:"name" maxLength:"128"`
+	Timezone           *string                             `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris" doc:"The name of a time zone, which is not checked. Null: the tenant's."`
+	ClosedDestination  Destination                         `json:"closed_destination" required:"true" doc:"Where calls go outside of all open periods. It is none once what it led to is deleted."`
+	OpenPeriods        store.JSON[[]SchedulePeriod]        `db:"open_periods" json:"open_periods" default:"[]" maxItems:"1000" doc:"When calls are taken."`
+	ExceptionalPeriods store.JSON[[]ScheduleClosingPeriod] `db:"exceptional_periods" json:"exceptional_periods" default:"[]" maxItems:"1000" doc:"When calls go elsewhere, whether it is open or not."`
+	Enabled            bool                                `db:"enabled" json:"enabled" default:"true"`
+	crud.Hrefs
+
+	Incalls  []IncallRef  `json:"incalls" readOnly:"true"`
+	Users    []UserRef    `json:"users" readOnly:"true"`
+	Groups   []GroupRef   `json:"groups" readOnly:"true"`
+	Queues   []QueueRef   `json:"queues" readOnly:"true"`
+	Outcalls []OutcallRef `json:"outcalls" readOnly:"true" doc:"There are none."`
+}
+
+// SchedulePeriod is a part of each of some days.
+type SchedulePeriod struct {
+	Start     string  `json:"hours_start" required:"true" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"08:30" doc:"Of the day."`
+	End       string  `json:"hours_end" required:"true" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"17:30" doc:"Of the same day, and not before the start."`
+	WeekDays  []int64 `json:"week_days" default:"[1,2,3,4,5,6,7]" minItems:"1" maxItems:"7" items.minimum:"1" items.maximum:"7" doc:"Monday is 1."`
+	MonthDays []int64 `json:"month_days" default:"[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31]" minItems:"1" maxItems:"31" items.minimum:"1" items.maximum:"31" doc:"The days of the month."`
+	Months    []int64 `json:"months" default:"[1,2,3,4,5,6,7,8,9,10,11,12]" minItems:"1" maxItems:"12" items.minimum:"1" items.maximum:"12" doc:"January is 1."`
+}
+
+// ScheduleClosingPeriod is a period in which calls go elsewhere.
+type ScheduleClosingPeriod struct {
+	SchedulePeriod
+
+	Destination Destination `json:"destination" required:"true"`
+}
+
+// ScheduleRef is a schedule as users, groups and incalls show it.
+type ScheduleRef struct {
+	ID   int64   `db:"id" json:"id"`
+	Name *string `db:"name" json:"name"`
+	crud.Hrefs
+}
+
+func init() {
+	resources = append(resources, declareSchedules)
+	tags["schedules"] = "When calls are taken, and where they go at other times."
+	docs["{schedule_id}"] = "The number of the schedule."
+	columns["Schedule"] = []string{"name", "open_periods", "closed_destination", "enabled"}
+}
+
+var scheduleDestinations = holdsDestinations(destinationOwner[Schedule]{
+	column: "of_schedule_id", keyColumn: "id", change: "update", key: func(s *Schedule) any { return s.ID },
+	slots: func(s *Schedule) slots {
+		out := slots{"closed": always{&s.ClosedDestination}}
+		for i := range s.ExceptionalPeriods.V {
+			out[fmt.Sprintf("exception %d", i)] = always{&s.ExceptionalPeriods.V[i].Destination}
+		}
+		return out
+	},
+})
+
+func declareSchedules(e *crud.Engine) {
+	columns := []string{"name", "id", "timezone"}
+	crud.Collect(e, crud.Resource[Schedule]{
+		Path: "schedules", Singular: "schedule", Param: "schedule_id", Table: "confd_schedule", Keys: []string{"id"},
+		Order: columns, Filters: columns, Search: columns, Beside: []crud.Beside[Schedule]{scheduleDestinations.beside(e)},
+		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Schedule]) error {
+			for i, p := range change.New.OpenPeriods.V {
+				if p.End < p.Start {
+					return endsEarly("open_periods", i)
+				}
+			}
+			for i, p := range change.New.ExceptionalPeriods.V {
+				if p.End < p.Start {
+					return endsEarly("exceptional_periods", i)
+				}
+			}
+			return nil
+		},
+		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Schedule]) error {
+			return scheduleDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
+		},
+		Load: func(_ context.Context, _ store.Conn, schedules []*Schedule) error {
+			for _, s := range schedules {
+				s.Queues, s.Outcalls = []QueueRef{}, []OutcallRef{}
+			}
+			return nil
+		},
+	})
+	hasSchedule(e, "confd_user_schedule", func(u *User) *[]ScheduleRef { return &u.Schedules }, crud.Many(func(s *Schedule) *[]UserRef { return &s.Users }))
+	hasSchedule(e, "confd_group_schedule", func(g *Group) *[]ScheduleRef { return &g.Schedules }, crud.Many(func(s *Schedule) *[]GroupRef { return &s.Groups }))
+	hasSchedule(e, "confd_incall_schedule", func(i *Incall) *[]ScheduleRef { return &i.Schedules }, crud.Many(func(s *Schedule) *[]IncallRef { return &s.Incalls }))
+}
+
+// hasSchedule declares that objects have one schedule at most.
+func hasSchedule[T any](e *crud.Engine, table string, field func(o *T) *[]ScheduleRef, shows crud.Show) {
+	crud.Link[T, Schedule]{Table: table, LeftHas: crud.AtMostOne, LeftShows: []crud.Show{crud.Many(field)}, RightShows: []crud.Show{shows}}.On(e)
+}
+
+func endsEarly(field string, at int) error {
+	return apierr.InvalidField(fmt.Sprintf("%s[%d].hours_end", field, at), "range", "hours_end is before hours_start")
+}
