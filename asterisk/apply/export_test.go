@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
 )
 
 // ApplyUnasked applies as a change does: nobody has asked for it.
@@ -40,3 +41,6 @@ func DialplanActions(from, to []byte) (all []string, ok bool) {
 	}
 	return all, ok
 }
+
+// Unstamped gives files their stamps, and takes them away; see unstamped.
+func Unstamped(files generation.Files) generation.Files { return unstamped(stamped(files, "id")) }

@@ -1,15 +1,18 @@
 package apply_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -150,4 +153,15 @@ func TestReadBackOfWhatHasChanged(t *testing.T) {
 	s.Disconnect()
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob", "carol"), "queues.conf", queues, "voicemail.conf", mailboxes)
 	wantAsked("Asterisk was away", "PJSIPShowEndpoint alice", "PJSIPShowEndpoint bob", "PJSIPShowEndpoint carol", "PJSIPShowEndpoint ringfence-folder", "QueueSummary", "VoicemailUsersList")
+}
+
+// Files without their stamps are as they were.
+func TestUnstamped(t *testing.T) {
+	files := generation.Files{
+		"extensions.conf": []byte("; Generated\n\n[ringfence-users]\nexten = 1,1,NoOp()\n[b]\n"), "pjsip.conf": []byte(telephones("alice")), "queues.conf": []byte(queues),
+		"voicemail.conf": []byte(mailboxes), "features.conf": []byte("; Generated\n"),
+	}
+	if got := apply.Unstamped(files); !maps.EqualFunc(got, files, bytes.Equal) {
+		t.Errorf("%s", got)
+	}
 }

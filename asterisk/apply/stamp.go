@@ -53,6 +53,17 @@ func stamped(files generation.Files, id string) generation.Files {
 	return all
 }
 
+// unstamped returns the files without their stamps.
+func unstamped(files generation.Files) generation.Files {
+	all := maps.Clone(files)
+	for name, text := range files {
+		if at := bytes.LastIndex(text, []byte("\n\n[ringfence-")); at >= 0 {
+			all[name] = text[:at+1]
+		}
+	}
+	return all
+}
+
 // stampOf returns the stamp at the end of a file, if Asterisk can be asked for that alone.
 func stampOf(name string, text []byte) []byte {
 	_, stamp, found := bytes.Cut(text, []byte("\n["+folderContext+"]\n"))

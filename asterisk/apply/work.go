@@ -240,11 +240,12 @@ func (s *Service) attempt(ctx context.Context, kind string, r *run) (out Output,
 	return out, nil
 }
 
-// check returns what is wrong with files. Those that are live were checked as a whole, or in parts.
+// check returns what is wrong with files, beside their stamps, of which there are others each time. Those that are live were checked as a whole,
+// or in parts.
 func (s *Service) check(files generation.Files) []check.Finding {
 	if number, err := s.store.Live(); err == nil && number == s.clean {
 		if _, live, err := s.store.Read(number); err == nil {
-			return check.Changed(live, files)
+			return check.Changed(unstamped(live), unstamped(files))
 		}
 	}
 	return check.Files(files, nil)
