@@ -51,7 +51,7 @@ func (s *Service) declareAudit(e *crud.Engine) {
 		Filters:    []string{"actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "about", "since", "until"},
 		Matches: map[string]crud.Match{
 			"object": {Condition: "object = %s", Fold: foldKeys},
-			"about":  {Condition: aboutObject, Fold: foldKeys, Doc: "Only entries about one object, by any of its keys: `confd/users/17`. Those of its parts and associations are among them, and of lists that had it; of a user of this service, those of the user's groups too."},
+			"about":  {Condition: aboutObject, Fold: foldKeys, Indexed: true, Doc: "Only entries about one object, by any of its keys: `confd/users/17`. Those of its parts and associations are among them, and of lists that had it; of a user of this service, those of the user's groups too."},
 			"since":  {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
 			"until":  {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
 		},
@@ -70,9 +70,10 @@ func foldKeys(typed string) string { return keyUUIDs.ReplaceAllStringFunc(typed,
 const auditCounted = 10_000
 
 // aboutObject matches the entries of an object, and those of the groups of a user.
-const aboutObject = `(replace(about, ' ' || CAST(%[1]s AS text) || ' ', '') <> about
-	OR service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
-		SELECT CAST(m.group_uuid AS text) FROM auth_group_user m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = %[1]s))`
+const aboutObject = `id IN (
+	SELECT id FROM audit WHERE %[2]s AND about LIKE '%% ' || replace(replace(replace(CAST(%[1]s AS text), '\', '\\'), '%%', '\%%'), '_', '\_') || ' %%' ESCAPE '\'
+	UNION SELECT id FROM audit WHERE service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
+		SELECT CAST(m.group_uuid AS text) FROM auth_group_user m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = CAST(%[1]s AS text)))`
 
 // loadActors names the actors whom the reader may know: those of the reader's own tenant and of the tenants below, in whichever of them the
 // request acts.
@@ -136,8 +137,8 @@ func (s *Service) saidEntries(ctx context.Context, words []string, add func(any)
 	var conditions []string
 	if reader := principal.FromContext(ctx); reader != nil && reader.Affiliation != nil && len(words) > 0 && reader.Covers("auth.users.*.read") {
 		pattern := "%" + strings.ReplaceAll(likeEscaper.Replace(strings.Join(words, " ")), " ", "%") + "%"
-		conditions = append(conditions, `actor_uuid IN (SELECT u.uuid FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", add(reader.TenantUUID))+
-			` AND fold(coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main))) LIKE `+add(pattern)+` ESCAPE '\')`)
+		conditions = append(conditions, s.engine.Among("actor_uuid", `SELECT u.uuid FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", add(reader.TenantUUID))+
+			` AND fold(coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main))) LIKE `+add(pattern)+` ESCAPE '\'`))
 	}
 	for _, a := range s.audited {
 		var actions []string

@@ -113,7 +113,11 @@ func (k *CollectionOf[T]) page(ctx context.Context, c store.Conn, query rest.Lis
 		conditions = append(conditions, k.filter(ctx, f, scope, args))
 	}
 	if query.Search != "" {
-		conditions = append(conditions, k.search(ctx, query.Search, args))
+		condition, err := k.search(ctx, c, query.Search, args)
+		if err != nil {
+			return nil, found, err
+		}
+		conditions = append(conditions, condition)
 	}
 	narrowed := strings.Join(conditions, " AND ")
 	matching := *args
@@ -146,13 +150,9 @@ func (k *CollectionOf[T]) rows(
 	ctx context.Context, c store.Conn, query rest.List, by order, where string, everything arguments, narrowed string, matching arguments,
 ) (rows []*flagged[T], filtered int, err error) {
 	filtered = unknown
-	if query.Search != "" && query.Limit > 0 {
+	if (query.Search != "" || k.from(narrowed) != k.Table) && query.Limit > 0 {
 		var keys []json.RawMessage
-		from := k.Table
-		if k.SearchText != "" && k.engine.trigrams(store.Fold(query.Search)) != "" {
-			from = k.byNumber()
-		}
-		if filtered, keys, err = k.findKeys(ctx, c, from, narrowed, by, matching); err != nil || filtered <= query.Offset {
+		if filtered, keys, err = k.findKeys(ctx, c, narrowed, by, matching); err != nil || filtered <= query.Offset {
 			return nil, filtered, err
 		}
 		if filtered <= few {
@@ -193,7 +193,7 @@ const (
 
 // findKeys returns how many rows match a search, and if they are few, their keys in the list's order: a search is expensive, and
 // need not run again for a page that the keys can find.
-func (k *CollectionOf[T]) findKeys(ctx context.Context, c store.Conn, from, where string, by order, args arguments) (found int, keys []json.RawMessage, err error) {
+func (k *CollectionOf[T]) findKeys(ctx context.Context, c store.Conn, where string, by order, args arguments) (found int, keys []json.RawMessage, err error) {
 	sorted := order{by: "sorted", key: "key", direction: by.direction}.String()
 	list := "json_group_array(key" + sorted + ")"
 	if k.engine.DB.Engine() == "postgres" {
@@ -202,7 +202,7 @@ func (k *CollectionOf[T]) findKeys(ctx context.Context, c store.Conn, from, wher
 	some, err := store.Get[struct {
 		Found int
 		Keys  string
-	}](ctx, c, "SELECT count(*) AS found, "+list+" AS keys FROM (SELECT "+k.Keys[0]+" AS key, "+by.by+" AS sorted FROM "+from+" WHERE "+where+
+	}](ctx, c, "SELECT count(*) AS found, "+list+" AS keys FROM (SELECT "+k.Keys[0]+" AS key, "+by.by+" AS sorted FROM "+k.from(where)+" WHERE "+where+
 		" LIMIT "+strconv.Itoa(few+1)+") AS matching", args.values...)
 	if err != nil {
 		return 0, nil, err
@@ -220,7 +220,7 @@ func (k *CollectionOf[T]) count(ctx context.Context, c store.Conn, where string,
 		return store.Get[int](ctx, c, "SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM row_count WHERE table_name = '"+k.Table+"' AND "+where, args.values...)
 	}
 	if k.Bounded > 0 {
-		return store.Get[int](ctx, c, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s WHERE %s LIMIT %d) AS bounded", k.Table, where, k.Bounded), args.values...)
+		return store.Get[int](ctx, c, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s WHERE %s LIMIT %d) AS bounded", k.from(where), where, k.Bounded), args.values...)
 	}
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
 }

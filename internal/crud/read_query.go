@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -29,9 +30,9 @@ func (k *CollectionOf[T]) inScope(recurse bool, scope string) string {
 // listed returns the condition for a column's value to be in a JSON list: one statement, however long the list is.
 func (e *Engine) listed(column string, of kind, list string) string {
 	if e.DB.Engine() == "postgres" {
-		return e.among(column, "SELECT CAST(value AS "+of.postgres()+") FROM json_array_elements_text(CAST("+list+" AS json))")
+		return e.Among(column, "SELECT CAST(value AS "+of.postgres()+") FROM json_array_elements_text(CAST("+list+" AS json))")
 	}
-	return e.among(column, "SELECT value FROM json_each("+list+")")
+	return e.Among(column, "SELECT value FROM json_each("+list+")")
 }
 
 func (k *CollectionOf[T]) filter(ctx context.Context, f rest.Filter, scope string, args *arguments) string {
@@ -49,7 +50,16 @@ func (k *CollectionOf[T]) filter(ctx context.Context, f rest.Filter, scope strin
 			return "1 = 0"
 		}
 		placeholder := args.add(value)
-		condition := fmt.Sprintf(k.engine.seen(ctx, m.Condition, args.add), placeholder)
+		condition := k.engine.seen(ctx, m.Condition, args.add)
+		if m.Indexed {
+			indexed := "1 = 1"
+			if grams := k.engine.trigrams(typed); grams != "" {
+				indexed = k.Keys[0] + " IN " + matching(k.Table, args.add(grams))
+			}
+			condition = fmt.Sprintf(condition, placeholder, indexed)
+		} else {
+			condition = fmt.Sprintf(condition, placeholder)
+		}
 		if m.Of != "" {
 			condition += " AND " + placeholder + " IN (SELECT uuid FROM " + m.Of + " WHERE " + tenant.Below("tenant_uuid", scope) + ")"
 		}
@@ -88,9 +98,9 @@ func (k *CollectionOf[T]) anyOf(col column, typed []string, args *arguments) str
 
 // search looks for the literal term in every searched column: %, _ and \ have no special meaning. A collection without such
 // columns ignores the term.
-func (k *CollectionOf[T]) search(ctx context.Context, term string, args *arguments) string {
+func (k *CollectionOf[T]) search(ctx context.Context, c store.Conn, term string, args *arguments) (string, error) {
 	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
-		return "1 = 1" // without an argument: PostgreSQL cannot infer the type of an unused one
+		return "1 = 1", nil // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
 	term = store.Fold(term)
 	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(term)
@@ -98,21 +108,29 @@ func (k *CollectionOf[T]) search(ctx context.Context, term string, args *argumen
 		pattern = strings.Join(strings.Fields(pattern), "%")
 	}
 	placeholder := args.add("%" + pattern + "%")
-	grams := k.engine.trigrams(term)
-	// has returns the condition for the text of a row to have the term.
-	has := func(table, row string) string {
-		condition := row + "search_text LIKE " + placeholder + ` ESCAPE '\'`
+	grams, few := k.engine.trigrams(term), false
+	if k.Said != nil {
+		var err error
+		if few, err = k.fewHave(ctx, c, term, "%"+pattern+"%"); err != nil {
+			return "", err
+		}
+		if !few {
+			grams = ""
+		}
+	}
+	// has returns the condition for a text of a row to have the term.
+	has := func(table, row, text string) string {
+		condition := row + text + " LIKE " + placeholder + ` ESCAPE '\'`
 		if grams == "" {
 			return condition
 		}
-		index := table + "_search"
-		return row + "id IN (SELECT rowid FROM " + index + " WHERE " + index + " MATCH " + args.add(grams) + ") AND " + condition
+		return row + "id IN " + matching(table, args.add(grams)) + " AND " + condition
 	}
 	conditions := make([]string, 0, len(k.Search)+1)
 	switch {
 	case k.SearchText == "":
-	case k.SearchText == "search_text" && k.byName["id"].kind == integer:
-		conditions = append(conditions, has(k.Table, ""))
+	case k.key().kind == integer:
+		conditions = append(conditions, has(k.Table, "", k.SearchText))
 	default:
 		conditions = append(conditions, k.SearchText+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
@@ -120,20 +138,67 @@ func (k *CollectionOf[T]) search(ctx context.Context, term string, args *argumen
 		conditions = append(conditions, k.seen(ctx, k.byName[name], args.add).searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	if k.Said != nil {
-		if said := k.Said(ctx, strings.Fields(term), args.add); said != "" {
+		said := k.Said(ctx, strings.Fields(term), args.add)
+		switch {
+		case said == "":
+		case few: // each by its own index
+			of := "SELECT " + k.Keys[0] + " FROM " + k.Table + " WHERE "
+			conditions = []string{k.Keys[0] + " IN (" + of + strings.Join(conditions, " OR ") + " UNION " + of + said + ")"}
+		default:
 			conditions = append(conditions, said)
 		}
 	}
 	var queries []string
 	for _, f := range k.Found {
 		if f.mayHave(term) {
-			queries = append(queries, fmt.Sprintf(k.engine.seen(ctx, f.Query, args.add), has(f.Table, "x.")))
+			queries = append(queries, fmt.Sprintf(k.engine.seen(ctx, f.Query, args.add), has(f.Table, "x.", "search_text")))
 		}
 	}
 	if len(queries) > 0 {
-		conditions = append(conditions, k.engine.among(k.Keys[0], strings.Join(queries, " UNION ")))
+		conditions = append(conditions, k.engine.Among(k.Keys[0], strings.Join(queries, " UNION ")))
 	}
-	return "(" + strings.Join(conditions, " OR ") + ")"
+	return "(" + strings.Join(conditions, " OR ") + ")", nil
+}
+
+// most is how many rows are looked up by indexes for a search for what Said names too. If more may have the term, reading them in the list's
+// order finds a page, and as many as are counted, sooner.
+var most = map[string]int{"postgres": 5000, "sqlite": 20_000}
+
+// fewHave reports whether indexes find the rows whose text has a folded term, and those that Said names, and neither are too many.
+func (k *CollectionOf[T]) fewHave(ctx context.Context, c store.Conn, term, pattern string) (bool, error) {
+	grams := k.engine.gramsOf(term)
+	if grams == "" {
+		return false, nil
+	}
+	queries := map[string]*arguments{"SELECT 1 FROM " + k.Table + " WHERE " + k.SearchText + ` LIKE $1 ESCAPE '\'`: {[]any{pattern}}}
+	if k.engine.DB.Engine() == "sqlite" {
+		queries = map[string]*arguments{strings.Trim(matching(k.Table, "$1"), "()"): {[]any{grams}}}
+	}
+	other := &arguments{}
+	if said := k.Said(ctx, strings.Fields(term), other.add); said != "" {
+		queries["SELECT 1 FROM "+k.Table+" WHERE "+said] = other
+	}
+	most := most[k.engine.DB.Engine()]
+	for query, args := range queries {
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM ("+query+" LIMIT "+strconv.Itoa(most)+") AS found", args.values...)
+		if err != nil || n == most {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// matching returns the query for the numbers of the rows that a table's search index finds.
+func matching(table, grams string) string {
+	return "(SELECT rowid FROM " + table + "_search WHERE " + table + "_search MATCH " + grams + ")"
+}
+
+// from is the table for a statement that finds rows by a condition: by their numbers, if the search index does.
+func (k *CollectionOf[T]) from(where string) string {
+	if strings.Contains(where, k.Table+"_search MATCH ") {
+		return k.byNumber()
+	}
+	return k.Table
 }
 
 // mostTrigrams is how many trigrams of a term are looked up. SQLite compares the texts that have them with the whole term.
@@ -145,6 +210,11 @@ func (e *Engine) trigrams(term string) string {
 	if e.DB.Engine() == "postgres" {
 		return ""
 	}
+	return e.gramsOf(term)
+}
+
+// gramsOf returns the trigrams of a term, or "" if it is too short to have one.
+func (e *Engine) gramsOf(term string) string {
 	parts := []string{term}
 	if e.Style.SearchWords {
 		parts = strings.Fields(term)
@@ -164,9 +234,9 @@ func (f Elsewhere) mayHave(term string) bool {
 	return f.Characters == "" || !strings.ContainsFunc(term, func(r rune) bool { return !unicode.IsSpace(r) && !strings.ContainsRune(f.Characters, r) })
 }
 
-// among returns the condition for a column's value to be one that a query finds, in a form that an index serves beside other
+// Among returns the condition for a column's value to be one that a query finds, in a form that an index serves beside other
 // conditions: PostgreSQL reads all rows for an OR with a subquery, but looks up an array.
-func (e *Engine) among(column, query string) string {
+func (e *Engine) Among(column, query string) string {
 	if e.DB.Engine() == "postgres" {
 		return column + " = ANY (ARRAY(" + query + "))"
 	}

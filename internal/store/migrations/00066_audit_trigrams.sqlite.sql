@@ -1,0 +1,11 @@
+-- +goose Up
+DROP INDEX audit_found;
+-- As @search_index makes it, for two columns. Nothing but the restoring of a backup deletes or changes a row.
+CREATE VIRTUAL TABLE audit_search USING fts5(said, about, content='audit', content_rowid='id', tokenize='trigram case_sensitive 1', detail='none', columnsize=0);
+CREATE TRIGGER audit_search_insert AFTER INSERT ON audit BEGIN
+    INSERT INTO audit_search (rowid, said, about) VALUES (NEW.id, NEW.said, NEW.about);
+END;
+CREATE TRIGGER audit_search_delete AFTER DELETE ON audit BEGIN
+    INSERT INTO audit_search (audit_search, rowid, said, about) VALUES ('delete', OLD.id, OLD.said, OLD.about);
+END;
+INSERT INTO audit_search (audit_search) VALUES ('rebuild');
