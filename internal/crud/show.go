@@ -142,8 +142,13 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 	if err := completeItems(ctx, c, scope, far.collection, id, rows); err != nil {
 		return err
 	}
+	keyOf := func(item E) any { return reflect.ValueOf(item).Elem().FieldByIndex(id.index).Interface() }
 	for _, row := range rows {
-		found[row.Owner] = append(found[row.Owner], row.Item)
+		have := found[row.Owner]
+		if n := len(have); n > 0 && keyOf(have[n-1]) == keyOf(row.Item) {
+			continue // a view may join two objects in several ways
+		}
+		found[row.Owner] = append(have, row.Item)
 	}
 	for _, o := range objects {
 		s.set(o, found[fmt.Sprint(reflect.ValueOf(o).Elem().FieldByIndex(key.index).Interface())])

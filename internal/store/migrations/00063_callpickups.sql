@@ -37,16 +37,17 @@ CREATE TABLE confd_callpickup_target_user (
 );
 CREATE INDEX confd_callpickup_target_user_user ON confd_callpickup_target_user (user_id);
 
--- Whose calls a user may answer, by whichever call pickup, themselves or by a group.
+-- Whose calls a user may answer, by whichever call pickup, themselves or by a group: a row for each way, so that
+-- each part is read by its index.
 CREATE VIEW confd_user_callpickup_target AS
     SELECT i.user_id, t.user_id AS target_id
         FROM confd_callpickup_interceptor_user i JOIN confd_callpickup_target_user t ON t.callpickup_id = i.callpickup_id
-    UNION SELECT i.user_id, m.user_id
+    UNION ALL SELECT i.user_id, m.user_id
         FROM confd_callpickup_interceptor_user i JOIN confd_callpickup_target_group t ON t.callpickup_id = i.callpickup_id
         JOIN confd_group_user m ON m.group_uuid = t.group_uuid
-    UNION SELECT m.user_id, t.user_id
+    UNION ALL SELECT m.user_id, t.user_id
         FROM confd_group_user m JOIN confd_callpickup_interceptor_group i ON i.group_uuid = m.group_uuid
         JOIN confd_callpickup_target_user t ON t.callpickup_id = i.callpickup_id
-    UNION SELECT m.user_id, o.user_id
+    UNION ALL SELECT m.user_id, o.user_id
         FROM confd_group_user m JOIN confd_callpickup_interceptor_group i ON i.group_uuid = m.group_uuid
         JOIN confd_callpickup_target_group t ON t.callpickup_id = i.callpickup_id JOIN confd_group_user o ON o.group_uuid = t.group_uuid;
