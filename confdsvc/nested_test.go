@@ -530,3 +530,18 @@ func TestNestedLinksAreDenied(t *testing.T) {
 		}
 	})
 }
+
+// A refusal of a link says in which of the nested objects the value is.
+func TestRefusedNestedLinkIsFound(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		line := func(exten string) object {
+			return object{"context": c.in, "endpoint_custom": object{"interface": "Local/" + exten}, "extensions": []any{object{"exten": exten}}}
+		}
+		problem := []resttest.Edit{resttest.Header("Accept", ""), resttest.Header("Accept", "application/json, application/problem+json")}
+		body := object{"firstname": "Al", "lines": []any{line("1001"), line("9002")}}
+		if got := c.Do(http.MethodPost, "/users", body, problem...).Want(http.StatusBadRequest).Body; !strings.Contains(got, `"pointer":"#/lines/1/extensions/0/exten"`) {
+			t.Error(got)
+		}
+	})
+}

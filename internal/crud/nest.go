@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -169,7 +170,14 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L
 		}
 		made = append(made, one)
 	}
-	return made, n.associate(ctx, c, change, made)
+	err = n.associate(ctx, c, change, made)
+	if refused := (*refusedLink)(nil); errors.As(err, &refused) {
+		at := slices.IndexFunc(made, func(one *MadeOf[R]) bool { return any(one.Object) == refused.far })
+		if at >= 0 {
+			err = within(refused.error, items[at].at)
+		}
+	}
+	return made, err
 }
 
 // items returns the objects that were sent.

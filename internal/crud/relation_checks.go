@@ -27,44 +27,47 @@ func Each[L, R pointer](check func(ctx context.Context, c store.Conn, pair *Pair
 	return func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 		for _, pair := range pairs {
 			if err := check(ctx, c, pair); err != nil {
-				return err
+				return &refusedLink{err, pair.link.far}
 			}
 		}
 		return nil
 	}
 }
 
+// refusedLink is the refusal of the link with an object.
+type refusedLink struct {
+	error
+
+	far any
+}
+
+func (r *refusedLink) Unwrap() error { return r.error }
+
 // SameTenant refuses to link objects of different tenants.
-func SameTenant[L, R pointer](_ context.Context, _ store.Conn, pairs []*PairOf[L, R]) error {
-	for _, p := range pairs {
+func SameTenant[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
+	return Each(func(_ context.Context, _ store.Conn, p *PairOf[L, R]) error {
 		d := p.link.change
 		near, far := d.near.collection, d.near.other.collection
 		one, other := near.ownerOf(d.object), far.ownerOf(p.link.far)
-		if one != other && !d.near.relation.acrossTenants {
-			return near.on().Style.DifferentTenants(near.singular(), one, far.singular(), other)
+		if one == other || d.near.relation.acrossTenants {
+			return nil
 		}
-	}
-	return nil
+		return near.on().Style.DifferentTenants(near.singular(), one, far.singular(), other)
+	})(ctx, c, pairs)
 }
 
 // LeftFree refuses if the left object is already linked with another.
 func LeftFree[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
-	for _, p := range pairs {
-		if err := p.link.refuseHeld(ctx, c, p.link.change.near.relation.left); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Each(func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
+		return p.link.refuseHeld(ctx, c, p.link.change.near.relation.left)
+	})(ctx, c, pairs)
 }
 
 // RightFree refuses if the right object is already linked with another.
 func RightFree[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
-	for _, p := range pairs {
-		if err := p.link.refuseHeld(ctx, c, p.link.change.near.relation.right); err != nil {
-			return err
-		}
-	}
-	return nil
+	return Each(func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
+		return p.link.refuseHeld(ctx, c, p.link.change.near.relation.right)
+	})(ctx, c, pairs)
 }
 
 // refuseHeld refuses if the link's object of one side, which may be linked with one object at most, is linked with another.
@@ -78,8 +81,14 @@ func (l *link) refuseHeld(ctx context.Context, c store.Conn, one *side) error {
 		key, other = right, &left
 	}
 	held, err := one.held(ctx, c, key, *other)
-	if err != nil || held == nil {
+	if err != nil {
 		return err
+	}
+	if first := l.change.added[0]; held == nil && one == l.change.near && first != l {
+		held = one.other.collection.keyOf(first.far) // another of the same change
+	}
+	if held == nil {
+		return nil
 	}
 	*other = held
 	r := one.relation
