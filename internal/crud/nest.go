@@ -171,7 +171,7 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L
 		made = append(made, one)
 	}
 	err = n.associate(ctx, c, change, made)
-	if refused := (*refusedLink)(nil); errors.As(err, &refused) {
+	if refused := (*linkError)(nil); errors.As(err, &refused) {
 		at := slices.IndexFunc(made, func(one *MadeOf[R]) bool { return any(one.Object) == refused.far })
 		if at >= 0 {
 			err = within(refused.error, items[at].at)

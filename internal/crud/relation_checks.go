@@ -27,21 +27,21 @@ func Each[L, R pointer](check func(ctx context.Context, c store.Conn, pair *Pair
 	return func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 		for _, pair := range pairs {
 			if err := check(ctx, c, pair); err != nil {
-				return &refusedLink{err, pair.link.far}
+				return &linkError{err, pair.link.far}
 			}
 		}
 		return nil
 	}
 }
 
-// refusedLink is the refusal of the link with an object.
-type refusedLink struct {
+// linkError is the refusal of the link with an object.
+type linkError struct {
 	error
 
 	far any
 }
 
-func (r *refusedLink) Unwrap() error { return r.error }
+func (r *linkError) Unwrap() error { return r.error }
 
 // SameTenant refuses to link objects of different tenants.
 func SameTenant[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
