@@ -71,9 +71,9 @@ const auditCounted = 10_000
 
 // aboutObject matches the entries of an object, and those of the groups of a user.
 const aboutObject = `id IN (
-	SELECT id FROM audit WHERE %[2]s AND about LIKE '%% ' || replace(replace(replace(CAST(%[1]s AS text), '\', '\\'), '%%', '\%%'), '_', '\_') || ' %%' ESCAPE '\'
-	UNION SELECT id FROM audit WHERE service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
-		SELECT CAST(m.group_uuid AS text) FROM auth_group_user m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = CAST(%[1]s AS text)))`
+	SELECT id FROM {+audit} a WHERE %[2]s AND about LIKE '%% ' || replace(replace(replace(CAST(%[1]s AS text), '\', '\\'), '%%', '\%%'), '_', '\_') || ' %%' ESCAPE '\'
+	UNION SELECT id FROM {+audit} a WHERE service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
+		SELECT CAST(m.group_uuid AS text) FROM {auth_group_user} m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = CAST(%[1]s AS text)))`
 
 // loadActors names the actors whom the reader may know: those of the reader's own tenant and of the tenants below, in whichever of them the
 // request acts.

@@ -37,9 +37,9 @@ func (s *Service) declareGroups(e *crud.Engine) {
 		Filters: []string{"uuid", "name", "slug", "read_only", "user_uuid", "policy_uuid", "policy_slug"},
 		Aliases: map[string]string{"read_only": "system_managed"},
 		Matches: map[string]crud.Match{
-			"user_uuid":   {Condition: "uuid IN (SELECT group_uuid FROM auth_group_user WHERE user_uuid = %s)", Type: "uuid"},
-			"policy_uuid": {Condition: "uuid IN (SELECT group_uuid FROM auth_group_policy WHERE policy_uuid = %s)", Type: "uuid"},
-			"policy_slug": {Condition: "uuid IN (SELECT gp.group_uuid FROM auth_group_policy gp JOIN auth_policy p ON p.uuid = gp.policy_uuid WHERE p.slug = %s)"},
+			"user_uuid":   {Condition: "uuid IN (SELECT m.group_uuid FROM {auth_group_user} m WHERE m.user_uuid = %s)", Type: "uuid"},
+			"policy_uuid": {Condition: "uuid IN (SELECT m.group_uuid FROM {auth_group_policy} m WHERE m.policy_uuid = %s)", Type: "uuid"},
+			"policy_slug": {Condition: "uuid IN (SELECT gp.group_uuid FROM {auth_group_policy} gp JOIN {auth_policy} p ON p.uuid = gp.policy_uuid WHERE p.slug = %s)"},
 		},
 		Prepare: prepareGroup, Validate: s.validateGroup, Guard: s.guardGroup,
 		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {

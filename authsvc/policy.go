@@ -40,8 +40,8 @@ func (s *Service) declarePolicies(e *crud.Engine) {
 		Filters: []string{"uuid", "name", "slug", "user_uuid", "group_uuid", "tenant_uuid", "read_only"},
 		Aliases: map[string]string{"read_only": "config_managed"},
 		Matches: map[string]crud.Match{
-			"user_uuid":  {Condition: "uuid IN (SELECT policy_uuid FROM auth_user_policy WHERE user_uuid = %s)", Type: "uuid", Of: "auth_user"},
-			"group_uuid": {Condition: "uuid IN (SELECT policy_uuid FROM auth_group_policy WHERE group_uuid = %s)", Type: "uuid", Of: "auth_group"},
+			"user_uuid":  {Condition: "uuid IN (SELECT m.policy_uuid FROM {auth_user_policy} m WHERE m.user_uuid = %s)", Type: "uuid", Of: "auth_user"},
+			"group_uuid": {Condition: "uuid IN (SELECT m.policy_uuid FROM {auth_group_policy} m WHERE m.group_uuid = %s)", Type: "uuid", Of: "auth_group"},
 		},
 		Shown: map[string]string{"read_only": fromOutside, "tenant_uuid": "CASE WHEN " + fromOutside + " THEN %[1]s ELSE tenant_uuid END"},
 		// Everybody may read a policy that the configuration makes, and the tenants below may read a shared one. That of the administrators

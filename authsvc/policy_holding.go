@@ -28,13 +28,18 @@ func holdings(users string) string {
 // holders returns a query of the users (user_uuid) who hold some policies, their own or through a group; a user may appear more
 // than once. policies is an operand of IN.
 func holders(policies string) string {
+	return strings.NewReplacer("{", "", "}", "").Replace(holdersSeen(policies))
+}
+
+// holdersSeen is holders for lists, which name the tables in braces.
+func holdersSeen(policies string) string {
 	return fmt.Sprintf(`
 		SELECT gu.user_uuid
-		FROM auth_group_policy gp JOIN auth_group_user gu ON gu.group_uuid = gp.group_uuid
+		FROM {auth_group_policy} gp JOIN {auth_group_user} gu ON gu.group_uuid = gp.group_uuid
 		WHERE gp.policy_uuid IN (%[1]s)
 		UNION ALL
 		SELECT up.user_uuid
-		FROM auth_user_policy up
+		FROM {auth_user_policy} up
 		WHERE up.policy_uuid IN (%[1]s)`, policies)
 }
 

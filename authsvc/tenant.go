@@ -54,9 +54,9 @@ func (s *Service) declareTenants(e *crud.Engine) {
 		Order:   []string{"name", "slug"},
 		Search:  []string{"name", "slug", "domains"},
 		Filters: []string{"uuid", "uuids", "name", "slug", "domain_name"},
-		Virtual: map[string]string{"domains": "SELECT coalesce(string_agg(d.name, ' '), '') FROM auth_tenant_domain d WHERE d.tenant_uuid = auth_tenant.uuid"},
+		Virtual: map[string]string{"domains": "SELECT coalesce(string_agg(d.name, ' '), '') FROM {auth_tenant_domain} d WHERE d.tenant_uuid = auth_tenant.uuid"},
 		Matches: map[string]crud.Match{
-			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = lower(%s))"},
+			"domain_name": {Condition: "uuid IN (SELECT d.tenant_uuid FROM {auth_tenant_domain} d WHERE d.name = lower(%s))"},
 		},
 		Aliases: map[string]string{"uuids": "uuid"}, Several: []string{"uuids"},
 		Prepare: prepareTenant, Validate: s.validateTenant, Save: saveTenant, Guard: s.guardTenant, Shrink: s.shrinkTenant, Load: loadTenants,

@@ -55,16 +55,16 @@ func (s *Service) declareUsers(e *crud.Engine) {
 			"policy_uuid", "policy_slug", "has_policy_uuid", "has_policy_slug",
 		},
 		Matches: map[string]crud.Match{
-			"email_address": {Condition: "uuid IN (SELECT user_uuid FROM auth_email WHERE address = %s)"},
-			"group_uuid":    {Condition: "uuid IN (SELECT user_uuid FROM auth_group_user WHERE group_uuid = %s)", Type: "uuid"},
+			"email_address": {Condition: "uuid IN (SELECT e.user_uuid FROM {auth_email} e WHERE e.address = %s)"},
+			"group_uuid":    {Condition: "uuid IN (SELECT m.user_uuid FROM {auth_group_user} m WHERE m.group_uuid = %s)", Type: "uuid"},
 			// The user's own policies, and with `has` those of their groups too.
-			"policy_uuid":     {Condition: "uuid IN (SELECT user_uuid FROM auth_user_policy WHERE policy_uuid = %s)", Type: "uuid"},
-			"policy_slug":     {Condition: "uuid IN (SELECT h.user_uuid FROM auth_user_policy h JOIN auth_policy p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
-			"has_policy_uuid": {Condition: "uuid IN (" + holders("%[1]s") + ")", Type: "uuid"},
-			"has_policy_slug": {Condition: "uuid IN (" + holders("SELECT uuid FROM auth_policy WHERE slug = %[1]s") + ")"},
+			"policy_uuid":     {Condition: "uuid IN (SELECT m.user_uuid FROM {auth_user_policy} m WHERE m.policy_uuid = %s)", Type: "uuid"},
+			"policy_slug":     {Condition: "uuid IN (SELECT h.user_uuid FROM {auth_user_policy} h JOIN {auth_policy} p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
+			"has_policy_uuid": {Condition: "uuid IN (" + holdersSeen("%[1]s") + ")", Type: "uuid"},
+			"has_policy_slug": {Condition: "uuid IN (" + holdersSeen("SELECT p.uuid FROM {auth_policy} p WHERE p.slug = %[1]s") + ")"},
 		},
 		Virtual: map[string]string{
-			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM auth_email e WHERE e.user_uuid = auth_user.uuid",
+			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM {auth_email} e WHERE e.user_uuid = auth_user.uuid",
 		},
 		Statuses: map[string][]int{"update": {http.StatusTooManyRequests}},
 		Receive:  s.receiveUser, Prepare: s.prepareUser, Validate: s.validateUser, Save: s.saveUser, Guard: s.guardUser,

@@ -40,7 +40,7 @@ func declareEndpointsCustom(e *crud.Engine) {
 		Table: "confd_endpoint_custom", Keys: []string{"id"},
 		Order: columns, Search: columns, Filters: columns,
 		Virtual: map[string]string{
-			"context": `SELECT l.context FROM confd_line_endpoint le JOIN confd_line l ON l.id = le.line_id
+			"context": `SELECT l.context FROM {confd_line_endpoint} le JOIN {confd_line} l ON l.id = le.line_id
 				WHERE le.custom_id = confd_endpoint_custom.id`,
 		},
 	})

@@ -46,7 +46,7 @@ func declareExtensions(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Extension]{
 		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Counted: true, Keys: []string{"id"},
 		Order: columns, Search: columns, Filters: columns,
-		Virtual: map[string]string{"type": "SELECT c.type FROM confd_context c WHERE c.name = confd_extension.context"},
+		Virtual: map[string]string{"type": "SELECT c.type FROM {confd_context} c WHERE c.name = confd_extension.context"},
 		Prepare: enableExtension, Validate: checkExtension, Guard: extensionIsFree,
 		Load: func(_ context.Context, _ store.Conn, extensions []*Extension) error {
 			for _, x := range extensions {

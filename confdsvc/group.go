@@ -84,11 +84,11 @@ func declareGroups(e *crud.Engine) {
 		Path: "groups", Singular: "group", Param: "group_uuid", Table: "confd_group", Keys: []string{"uuid", "id"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Virtual: map[string]string{
-			"exten": `SELECT x.exten FROM confd_group_extension gx JOIN confd_extension x ON x.id = gx.extension_id
+			"exten": `SELECT x.exten FROM {confd_group_extension} gx JOIN {confd_extension} x ON x.id = gx.extension_id
 				WHERE gx.group_uuid = confd_group.uuid`,
 		},
 		Found: []crud.Elsewhere{
-			{Query: `SELECT gx.group_uuid FROM confd_group_extension gx JOIN confd_extension x ON x.id = gx.extension_id
+			{Query: `SELECT gx.group_uuid FROM {confd_group_extension} gx JOIN {confd_extension} x ON x.id = gx.extension_id
 				WHERE %s`, Table: "confd_extension", Characters: extenCharacters},
 		},
 		Beside:  []crud.Beside[Group]{groupDestinations.beside(e), groupNumbers()},

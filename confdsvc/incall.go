@@ -67,18 +67,18 @@ func declareIncalls(e *crud.Engine) {
 		Path: "incalls", Singular: "incall", Param: "incall_id", Table: "confd_incall", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Virtual: map[string]string{
-			"exten": `SELECT x.exten FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
+			"exten": `SELECT x.exten FROM {confd_incall_extension} ix JOIN {confd_extension} x ON x.id = ix.extension_id
 				WHERE ix.incall_id = confd_incall.id`,
-			"user_id": "SELECT d.user_id FROM confd_destination d WHERE d.of_incall_id = confd_incall.id",
+			"user_id": "SELECT d.user_id FROM {confd_destination} d WHERE d.of_incall_id = confd_incall.id",
 		},
 		// Conditions on other tables start from those tables: an expression for each row would be evaluated for every incall.
 		Matches: map[string]crud.Match{
-			"exten": {Condition: `id IN (SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
+			"exten": {Condition: `id IN (SELECT ix.incall_id FROM {confd_incall_extension} ix JOIN {confd_extension} x ON x.id = ix.extension_id
 				WHERE x.exten = %s)`},
-			"user_id": {Condition: "id IN (SELECT of_incall_id FROM confd_destination WHERE user_id = %s)", Type: "integer"},
+			"user_id": {Condition: "id IN (SELECT d.of_incall_id FROM {confd_destination} d WHERE d.user_id = %s)", Type: "integer"},
 		},
 		Found: []crud.Elsewhere{
-			{Query: `SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
+			{Query: `SELECT ix.incall_id FROM {confd_incall_extension} ix JOIN {confd_extension} x ON x.id = ix.extension_id
 				WHERE %s`, Table: "confd_extension", Characters: extenCharacters},
 		},
 		Nested: []string{"extensions"},

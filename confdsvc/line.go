@@ -59,14 +59,18 @@ var lineExtension = extensionUse{Kind: "user", Owner: "line", Table: "confd_line
 var lineProtocols = crud.Source{
 	Table: "confd_line_protocol",
 	Query: `SELECT le.line_id, CASE WHEN le.sip_uuid IS NULL THEN 'custom' ELSE 'sip' END AS protocol, coalesce(s.name, o.interface) AS name,
-			s.caller_id_name, s.caller_id_num
-		FROM confd_line_endpoint le LEFT JOIN confd_endpoint_sip s ON s.uuid = le.sip_uuid LEFT JOIN confd_endpoint_custom o ON o.id = le.custom_id
+			` + unlessOfHiddenUser + `s.caller_id_name END AS caller_id_name, ` + unlessOfHiddenUser + `s.caller_id_num END AS caller_id_num
+		FROM {confd_line_endpoint} le LEFT JOIN {confd_endpoint_sip} s ON s.uuid = le.sip_uuid LEFT JOIN {confd_endpoint_custom} o ON o.id = le.custom_id
 		WHERE le.sip_uuid IS NOT NULL OR le.custom_id IS NOT NULL`,
 }
 
+// unlessOfHiddenUser keeps the caller ID of a line, which tells who telephones with it, from those who may not know of all of its users.
+const unlessOfHiddenUser = `CASE WHEN NOT EXISTS (SELECT 1 FROM {+confd_user_line} ul WHERE ul.line_id = le.line_id
+	AND NOT EXISTS (SELECT 1 FROM {confd_user} u WHERE u.id = ul.user_id)) THEN `
+
 // ofEndpoint returns a column of the view of all lines' endpoints.
 func ofEndpoint(column string) string {
-	return "SELECT v." + column + " FROM confd_line_protocol v WHERE v.line_id = confd_line.id"
+	return "SELECT v." + column + " FROM {confd_line_protocol} v WHERE v.line_id = confd_line.id"
 }
 
 func declareLines(e *crud.Engine) {
@@ -82,7 +86,7 @@ func declareLines(e *crud.Engine) {
 			"name": ofEndpoint("name"), "protocol": ofEndpoint("protocol"), "caller_id_name": ofEndpoint("caller_id_name"),
 			"caller_id_num": ofEndpoint("caller_id_num"), "device_id": "CAST(NULL AS text)", "device_slot": "position",
 			"provisioning_extension": "provisioning_code",
-			"exten": `SELECT x.exten FROM confd_line_extension lx JOIN confd_extension x ON x.id = lx.extension_id
+			"exten": `SELECT x.exten FROM {confd_line_extension} lx JOIN {confd_extension} x ON x.id = lx.extension_id
 				WHERE lx.line_id = confd_line.id ORDER BY x.id LIMIT 1`,
 		},
 		Beside: []crud.Beside[Line]{{

@@ -81,7 +81,7 @@ func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) 
 		Title: kind.title, Table: table, Keys: []string{"uuid"}, Order: columns, Filters: append(columns, "uuid"), SearchText: "search_text",
 		Virtual: map[string]string{
 			"template":       isTemplate,
-			"transport_name": "SELECT t.name FROM confd_sip_transport t WHERE t.uuid = " + table + ".transport_uuid",
+			"transport_name": "SELECT t.name FROM {confd_sip_transport} t WHERE t.uuid = " + table + ".transport_uuid",
 		},
 		Prepare: prepareSections[T],
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {

@@ -73,18 +73,18 @@ type User struct {
 var userNumbers = crud.Source{
 	Table: "confd_user_number",
 	Query: `SELECT ul.user_id, ul.position, l.provisioning_code, l.context, x.exten
-		FROM confd_user_line ul JOIN confd_line l ON l.id = ul.line_id
-			LEFT JOIN confd_line_extension lx ON lx.line_id = l.id LEFT JOIN confd_extension x ON x.id = lx.extension_id`,
+		FROM {confd_user_line} ul JOIN {confd_line} l ON l.id = ul.line_id
+			LEFT JOIN {confd_line_extension} lx ON lx.line_id = l.id LEFT JOIN {confd_extension} x ON x.id = lx.extension_id`,
 }
 
 // ofMainLine returns a column of the view of the lines that users have, and of their numbers.
 func ofMainLine(column string) string {
-	return "SELECT n." + column + " FROM confd_user_number n WHERE n.user_id = confd_user.id ORDER BY n.position, n.exten LIMIT 1"
+	return "SELECT n." + column + " FROM {confd_user_number} n WHERE n.user_id = confd_user.id ORDER BY n.position, n.exten LIMIT 1"
 }
 
 // hasNumber finds the users of numbers from the numbers: with the view the lines of all users would be read. SQLite joins in the
 // order of CROSS JOIN; it means nothing to PostgreSQL.
-const hasNumber = `id IN (SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
+const hasNumber = `id IN (SELECT ul.user_id FROM {confd_extension} x CROSS JOIN {confd_line_extension} lx CROSS JOIN {confd_user_line} ul
 	WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.exten IN (%s))`
 
 // UserRef is a user as other objects show them.
@@ -118,23 +118,23 @@ func declareUsers(e *crud.Engine) {
 		Matches: map[string]crud.Match{
 			"exten":             {Condition: hasNumber, Several: true},
 			"extension":         {Condition: hasNumber, Several: true},
-			"context":           {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE context = %s)"},
-			"provisioning_code": {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE provisioning_code = %s)"},
-			"voicemail_number": {Condition: `id IN (SELECT uv.user_id FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id
+			"context":           {Condition: "id IN (SELECT n.user_id FROM {confd_user_number} n WHERE n.context = %s)"},
+			"provisioning_code": {Condition: "id IN (SELECT n.user_id FROM {confd_user_number} n WHERE n.provisioning_code = %s)"},
+			"voicemail_number": {Condition: `id IN (SELECT uv.user_id FROM {confd_user_voicemail} uv JOIN {confd_voicemail} v ON v.id = uv.voicemail_id
 				WHERE v.number = %s)`},
 		},
 		Virtual: map[string]string{
 			"fullname": "firstname || ' ' || coalesce(lastname, '')",
-			"voicemail_number": `SELECT v.number FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id
+			"voicemail_number": `SELECT v.number FROM {confd_user_voicemail} uv JOIN {confd_voicemail} v ON v.id = uv.voicemail_id
 				WHERE uv.user_id = confd_user.id`,
 			"provisioning_code": ofMainLine("provisioning_code"), "exten": ofMainLine("exten"), "extension": ofMainLine("exten"),
 			"context": ofMainLine("context"),
 		},
 		Found: []crud.Elsewhere{
-			{Query: `SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
+			{Query: `SELECT ul.user_id FROM {confd_extension} x CROSS JOIN {confd_line_extension} lx CROSS JOIN {confd_user_line} ul
 				WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND %s`, Table: "confd_extension", Characters: extenCharacters},
 			{
-				Query: `SELECT ul.user_id FROM confd_line x CROSS JOIN confd_user_line ul WHERE ul.line_id = x.id AND %s`,
+				Query: `SELECT ul.user_id FROM {confd_line} x CROSS JOIN {confd_user_line} ul WHERE ul.line_id = x.id AND %s`,
 				Table: "confd_line", Characters: provisioningCharacters,
 			},
 		},

@@ -106,9 +106,10 @@ func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User
 		}
 		args := slices.Clone(ids)
 		line, number, box := e.Visible(ctx, "lines", "l", &args), e.Visible(ctx, "extensions", "x", &args), e.Visible(ctx, "voicemails", "v", &args)
+		endpoint := e.Seen(ctx, "confd_line_protocol", &args)
 		rows, err := store.Select[userPhone](ctx, c, `
 			SELECT u.id AS user_id, l.id AS line_id, l.provisioning_code, l.context, x.exten,
-				(SELECT p.protocol FROM confd_line_protocol p WHERE p.line_id = l.id) AS protocol,
+				(SELECT p.protocol FROM `+endpoint+` p WHERE p.line_id = l.id) AS protocol,
 				v.number AS voicemail_number
 			FROM confd_user u
 				LEFT JOIN confd_user_line ul ON ul.user_id = u.id LEFT JOIN confd_line l ON l.id = ul.line_id AND `+line+`

@@ -41,6 +41,9 @@ type CollectionOf[T pointer] struct {
 	document *DocumentOf[T]
 	// apart are the attributes that clients also read by paths of their own.
 	apart []apart[T]
+	// matches and finds are the SQL of Matches and of Found.
+	matches map[string]seenSQL
+	finds   []seenSQL
 	// sides are those that the objects have of relations.
 	sides []*side
 }
@@ -55,7 +58,7 @@ type table interface {
 	owner() string
 	title() string
 	key() column
-	reads() []string
+	reads() []seenSQL
 	mayRead(ctx context.Context, c store.Conn, scope string) error
 	mayWrite(ctx context.Context, c store.Conn, scope string) error
 	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error
@@ -172,7 +175,8 @@ func (k *CollectionOf[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, 
 	if visible := k.visible(ctx, k.alias(), all.add); visible != "" {
 		where += " AND " + visible
 	}
-	objects, err := store.Select[T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+where+" AND "+condition, all.values...)
+	columns := k.engine.seen(ctx, k.queries().columns, all.add)
+	objects, err := store.Select[T](ctx, c, "SELECT "+columns+" FROM "+k.Table+" WHERE "+where+" AND "+condition, all.values...)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +229,7 @@ func (k *CollectionOf[T]) show(of reflect.Type, l loader) {
 
 func (k *CollectionOf[T]) loaders(of reflect.Type) []loader { return k.shows[of] }
 
-// columnsAs lists the columns of a type that shows a part of an object, for a SELECT of this table joined with others:
+// columnsAs lists the columns of a type that shows a part of an object, as SQL for [seen], for a SELECT of this table joined with others:
 // "confd_line.id AS \"item.id\"". Columns that the collection does not have are the joining table's.
 func (k *CollectionOf[T]) columnsAs(item []column, joining string) string {
 	var out []byte
@@ -234,7 +238,7 @@ func (k *CollectionOf[T]) columnsAs(item []column, joining string) string {
 		if own, ok := k.byName[c.name]; ok && !c.joining {
 			of = k.alias()
 			if own.virtual {
-				out = append(out, ", "+own.name+` AS "item.`+c.scan+`"`...)
+				out = append(out, ", "+own.reads.declared+` AS "item.`+c.scan+`"`...)
 				continue
 			}
 		}

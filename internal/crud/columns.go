@@ -61,6 +61,7 @@ type column struct {
 	generated bool // the database sets it
 	computed  bool // an expression of Resource.Virtual: read, never written
 	virtual   bool // an expression instead of a name
+	reads     seenSQL
 	joining   bool // stored in the joining table of a link
 	ref       string
 	owns      bool // the object belongs to the tenant of what it refers to

@@ -164,15 +164,18 @@ func TestLongLists(t *testing.T) {
 func TestEveryTableThatListsReadIsDeclared(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for sql, known := range map[string]bool{
-			"SELECT p.name FROM part p WHERE p.thing_uuid = thing.uuid":                       true,
-			"SELECT p.name FROM part AS p JOIN pair ON one = p.thing_uuid":                    true,
-			"SELECT p.name FROM part p JOIN stranger s ON s.uuid = p.thing_uuid":              false,
-			"SELECT p.name FROM stranger p":                                                   false,
-			"SELECT name FROM part, pair WHERE one = thing_uuid":                              false,
-			"SELECT name FROM (SELECT thing_uuid AS name FROM part) AS inner":                 true,
-			"SELECT name FROM part from_part WHERE thing_uuid IN (SELECT one from pair)":      false,
-			"SELECT name FROM thing other WHERE other.uuid = thing.uuid AND thing.name = 'x'": true,
-			"SELECT o.name FROM stranger.thing o":                                             false,
+			"SELECT p.name FROM {part} p WHERE p.thing_uuid = thing.uuid":                 true,
+			"SELECT p.name FROM {part} AS p JOIN {pair} b ON b.one = p.thing_uuid":        true,
+			"SELECT p.name FROM {+part} p":                                                true,
+			"SELECT p.name FROM {part} p JOIN {stranger} s ON s.uuid = p.thing_uuid":      false,
+			"SELECT p.name FROM {part} p JOIN stranger s ON s.uuid = p.thing_uuid":        false,
+			"SELECT p.name FROM part p":                                                   false,
+			"SELECT name FROM {part} WHERE thing_uuid IS NULL":                            false,
+			"SELECT name FROM {part} p, pair WHERE one = thing_uuid":                      false,
+			"SELECT name FROM (SELECT p.thing_uuid AS name FROM {part} p) AS inner":       true,
+			"SELECT p.name FROM {part} p WHERE p.thing_uuid IN (SELECT one from pair)":    false,
+			"SELECT o.name FROM {thing} o WHERE o.uuid = thing.uuid AND thing.name = 'x'": true,
+			"SELECT o.name FROM stranger.thing o":                                         false,
 		} {
 			refused := func() (refused any) {
 				defer func() { refused = recover() }()

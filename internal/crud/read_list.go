@@ -181,7 +181,8 @@ func (k *CollectionOf[T]) byNumber() string {
 }
 
 func (k *CollectionOf[T]) flagged(ctx context.Context, c store.Conn, from string, by order, args *arguments) ([]*flagged[T], error) {
-	return store.Select[*flagged[T]](ctx, c, "SELECT "+k.queries().flagged+" FROM "+from+by.String(), args.values...)
+	columns := k.engine.seen(ctx, k.queries().flagged, args.add)
+	return store.Select[*flagged[T]](ctx, c, "SELECT "+columns+" FROM "+from+by.String(), args.values...)
 }
 
 const (

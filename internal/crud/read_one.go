@@ -85,7 +85,9 @@ func (k *CollectionOf[T]) find(ctx context.Context, c store.Conn, scope, typed s
 	if key == "" {
 		return null[T](), k.notFound("", nil)
 	}
-	found, err := store.Get[*flagged[T]](ctx, c, k.queries().find[key], value, scope)
+	args := &arguments{[]any{value, scope}}
+	query := k.engine.seen(ctx, k.queries().find[key], args.add)
+	found, err := store.Get[*flagged[T]](ctx, c, query, args.values...)
 	if err != nil {
 		return null[T](), k.unknown(err, key, value)
 	}
@@ -105,7 +107,9 @@ func (k *CollectionOf[T]) findAll(ctx context.Context, c store.Conn, scope strin
 	if err != nil {
 		return nil, err
 	}
-	rows, err := store.Select[*flagged[T]](ctx, c, k.queries().findAll, string(list), scope)
+	args := &arguments{[]any{string(list), scope}}
+	query := k.engine.seen(ctx, k.queries().findAll, args.add)
+	rows, err := store.Select[*flagged[T]](ctx, c, query, args.values...)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +137,9 @@ func (k *CollectionOf[T]) row(ctx context.Context, c store.Conn, scope, typed st
 	if key == "" {
 		return null[T](), k.notFound("", nil)
 	}
-	object, err := store.Get[T](ctx, c, k.queries().row[key], value, scope)
+	args := &arguments{[]any{value, scope}}
+	query := k.engine.seen(ctx, k.queries().row[key], args.add)
+	object, err := store.Get[T](ctx, c, query, args.values...)
 	if err != nil {
 		return null[T](), k.unknown(err, key, value)
 	}
@@ -151,28 +157,29 @@ func (k *CollectionOf[T]) unknown(err error, key string, value any) error {
 // queries are the statements that find one object, by the column of the key in the path: $1 is its value, $2 the tenant of the
 // scope.
 type queries struct {
-	row, find map[string]string
+	row, find map[string]seenSQL
 	// findAll finds the objects whose first key is in the JSON list $1.
-	findAll string
-	// flagged are the columns that such a statement, and that of a list, selects. They scan into a flagged.
-	flagged string
+	findAll seenSQL
+	// flagged are the columns that such a statement, and that of a list, selects. They scan into a flagged; columns scan into a T.
+	flagged, columns seenSQL
 	// loaders fill in the data from other tables: first the object's own, then that of the links.
 	loaders []loader
 }
 
 // makeQueries writes them, once, when everything is declared.
 func (k *CollectionOf[T]) makeQueries() *queries {
-	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[structOf[T]()])}
-	q.flagged = k.selectedAs("object.") + ", " + flags(q.loaders, k.alias()+"."+k.Keys[0]) + " AS there"
-	q.findAll = "SELECT " + q.flagged + " FROM " + k.Table + " WHERE " + k.engine.listed(k.Keys[0], k.key().kind, "$1") + " AND " + k.inScope(true, "$2")
+	q := &queries{row: map[string]seenSQL{}, find: map[string]seenSQL{}, loaders: slices.Concat(k.beside, k.shows[structOf[T]()])}
+	flagged, columns := k.selectedAs("object.")+", "+flags(q.loaders, k.alias()+"."+k.Keys[0])+" AS there", k.selectedAs("")
+	q.flagged, q.columns = seen(flagged), seen(columns)
+	q.findAll = seen("SELECT " + flagged + " FROM " + k.Table + " WHERE " + k.engine.listed(k.Keys[0], k.key().kind, "$1") + " AND " + k.inScope(true, "$2"))
 	for _, key := range k.names() {
 		condition := k.byName[key].name + " = $1 AND " + k.inScope(true, "$2")
 		if slices.Contains(k.Names, key) {
 			// The tenant's own objects come before those shared with it.
 			condition = k.byName[key].name + " = $1 AND " + k.inScope(false, "$2") + " ORDER BY " + k.Owner + " <> $2 LIMIT 1"
 		}
-		q.row[key] = "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + condition
-		q.find[key] = "SELECT " + q.flagged + " FROM " + k.Table + " WHERE " + condition
+		q.row[key] = seen("SELECT " + columns + " FROM " + k.Table + " WHERE " + condition)
+		q.find[key] = seen("SELECT " + flagged + " FROM " + k.Table + " WHERE " + condition)
 	}
 	return q
 }

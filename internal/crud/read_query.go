@@ -39,7 +39,7 @@ func (k *CollectionOf[T]) filter(ctx context.Context, f rest.Filter, scope strin
 	if m, ok := k.Matches[f.Name]; ok {
 		if m.Several {
 			typed := strings.Split(f.Value, ",")
-			return fmt.Sprintf(k.engine.seen(ctx, m.Condition, args.add), args.addAll(typed[:min(len(typed), rest.MaxLimit)]))
+			return fmt.Sprintf(k.engine.seen(ctx, k.matches[f.Name], args.add), args.addAll(typed[:min(len(typed), rest.MaxLimit)]))
 		}
 		typed := f.Value
 		if m.Fold != nil {
@@ -50,7 +50,7 @@ func (k *CollectionOf[T]) filter(ctx context.Context, f rest.Filter, scope strin
 			return "1 = 0"
 		}
 		placeholder := args.add(value)
-		condition := k.engine.seen(ctx, m.Condition, args.add)
+		condition := k.engine.seen(ctx, k.matches[f.Name], args.add)
 		if m.Indexed {
 			indexed := "1 = 1"
 			if grams := k.engine.trigrams(typed); grams != "" {
@@ -149,9 +149,9 @@ func (k *CollectionOf[T]) search(ctx context.Context, c store.Conn, term string,
 		}
 	}
 	var queries []string
-	for _, f := range k.Found {
+	for i, f := range k.Found {
 		if f.mayHave(term) {
-			queries = append(queries, fmt.Sprintf(k.engine.seen(ctx, f.Query, args.add), has(f.Table, "x.", "search_text")))
+			queries = append(queries, fmt.Sprintf(k.engine.seen(ctx, k.finds[i], args.add), has(f.Table, "x.", "search_text")))
 		}
 	}
 	if len(queries) > 0 {
@@ -243,12 +243,16 @@ func (e *Engine) Among(column, query string) string {
 	return column + " IN (" + query + ")"
 }
 
-func (k *CollectionOf[T]) selected() string { return k.selectedAs("") }
+// selected selects the columns as they are.
+func (k *CollectionOf[T]) selected() string { return k.queries().columns.plain }
 
-// selectedAs selects the columns under names that scan into a field of that prefix.
+// selectedAs selects the columns, as SQL for [seen], under names that scan into a field of that prefix.
 func (k *CollectionOf[T]) selectedAs(prefix string) string {
 	names := make([]string, len(k.columns))
 	for i, c := range k.columns {
+		if c.virtual {
+			c.name = c.reads.declared
+		}
 		if c.scan = prefix + c.scan; prefix == "" {
 			names[i] = c.selected()
 		} else {

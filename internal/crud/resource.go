@@ -44,7 +44,9 @@ type ResourceOf[T pointer] struct {
 	// those that a query may fix. Each is a column of T, or one of Virtual.
 	Order, Search, Filters []string
 	// Virtual are SQL expressions of type text over the table's columns, by name: {"fullname": "firstname || ' ' || lastname"}. They, Matches
-	// and Found may read other tables, by FROM and JOIN: those of collections, of links, and of a [Source].
+	// and Found may read other tables: those of collections, of links, and of a [Source]. They stand in braces, and have aliases:
+	// "SELECT v.number FROM {confd_voicemail} v WHERE v.id = ...". For a caller who is denied to read some of the objects, or that they are
+	// linked, their rows are not there. {+confd_voicemail} v is read as it is, for what nobody learns anything by.
 	Virtual map[string]string
 	// Aliases are further names of filters on columns.
 	Aliases map[string]string
@@ -218,7 +220,8 @@ var matchKinds = map[string]kind{"": text, "uuid": identifier, "integer": intege
 func (r ResourceOf[T]) on(e *Engine) *CollectionOf[T] {
 	k := &CollectionOf[T]{ResourceOf: r, engine: e, columns: columnsOf(structOf[T]()), byName: map[string]column{}, schema: rest.SchemaFor(structOf[T]())}
 	for name, expression := range r.Virtual {
-		k.byName[name] = column{name: "(" + expression + ")", kind: text, virtual: true}
+		reads := seen("(" + expression + ")")
+		k.byName[name] = column{name: reads.plain, kind: text, virtual: true, reads: reads}
 	}
 	for i := range k.columns {
 		c := &k.columns[i]
@@ -227,7 +230,8 @@ func (r ResourceOf[T]) on(e *Engine) *CollectionOf[T] {
 			if r.Virtual[name] == "" {
 				panic(fmt.Sprintf("%s computes %q, which Virtual does not have", r.Path, name)) // a mistake in the declaration, which every start reports
 			}
-			c.name, c.virtual = "("+r.Virtual[name]+")", true
+			c.reads, c.virtual = k.byName[name].reads, true
+			c.name = c.reads.plain
 		}
 		k.byName[name] = *c
 	}
@@ -275,6 +279,7 @@ func (r ResourceOf[T]) on(e *Engine) *CollectionOf[T] {
 	for _, attribute := range slices.Sorted(maps.Keys(r.Apart)) {
 		k.apart = append(k.apart, apart[T]{attribute, r.Apart[attribute]})
 	}
+	k.findsBy()
 	k.queries = sync.OnceValue(k.makeQueries)
 	k.partial = k.schema.Partial()
 	k.bodies = sync.OnceValue(k.makeBodies)

@@ -93,15 +93,15 @@ func (s show[O, E]) loader(near, far *side) loader {
 	if near.position != "" {
 		order = near.joining + "." + near.position + ", " + order
 	}
-	query := sync.OnceValue(func() [2]string { // its beginning, and its order: when everything is declared
+	query := sync.OnceValue(func() (begins seenSQL) { // when everything is declared
 		of, id := far.collection.tableName(), far.collection.tableName()+"."+far.collection.key().name
-		return [2]string{"SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner, " +
+		return seen("SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner, " +
 			flags(far.collection.loaders(structOf[E]()), id) + " AS there" + far.collection.columnsAs(items, near.joining) +
 			" FROM " + near.joining + " JOIN " + of + " ON " + id + " = " + near.joining + "." + far.column +
-			" WHERE " + far.collection.on().listed(near.joining+"."+near.column, key.kind, "$1"), " ORDER BY " + order}
+			" WHERE " + far.collection.on().listed(near.joining+"."+near.column, key.kind, "$1"))
 	})
 	load := func(ctx context.Context, c store.Conn, scope string, objects any) error {
-		return s.fill(ctx, c, scope, far, key, id, query(), objects.([]O))
+		return s.fill(ctx, c, scope, far, key, id, query(), " ORDER BY "+order, objects.([]O))
 	}
 	blank := func(objects any) {
 		for _, o := range objects.([]O) {
@@ -118,7 +118,7 @@ func (s show[O, E]) loader(near, far *side) loader {
 }
 
 // fill loads the items of some objects with one query.
-func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key, id *column, query [2]string, objects []O) error {
+func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key, id *column, begins seenSQL, order string, objects []O) error {
 	found := make(map[string][]E, len(objects))
 	values := make([]any, 0, len(objects))
 	for _, o := range objects {
@@ -132,10 +132,11 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 		return err
 	}
 	args := &arguments{[]any{string(keys)}}
+	query := far.collection.on().seen(ctx, begins, args.add)
 	if visible := far.collection.visible(ctx, far.collection.tableName(), args.add); visible != "" {
-		query[0] += " AND " + visible
+		query += " AND " + visible
 	}
-	rows, err := store.Select[*joined[E]](ctx, c, query[0]+query[1], args.values...)
+	rows, err := store.Select[*joined[E]](ctx, c, query+order, args.values...)
 	if err != nil {
 		return err
 	}

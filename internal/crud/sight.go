@@ -4,17 +4,17 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
-// Filters, orders and searches read other tables than the collection's own, by SQL of the declarations: users are found by
-// the numbers of their lines. For a caller who is denied to read the objects there, or that they are linked, such SQL reads those tables
-// without them, as lists and embeds show them. Which tables there are is known when everything is declared: a table that nobody
-// declares is a mistake in the declaration, which every start reports.
+// SQL of the declarations reads other tables than the collection's own: users are found by the numbers of their lines, and lines show the
+// names of their endpoints. The names of these tables stand in braces, each with an alias: "SELECT v.number FROM {confd_voicemail} v". For a
+// caller who is denied to read the objects there, or that they are linked, they are read without them, as lists and embeds show them. A table
+// in braces with a plus, {+confd_user}, is read as it is: the declaration says why nobody learns anything by it.
 
-// Source declares a table, or a view, that is neither a collection's nor a link's, and that filters, orders or searches read.
+// Source declares a table, or a view, that is neither a collection's nor a link's, and that SQL of declarations reads.
 type Source struct {
 	Table string
 	// Refers are the table's columns that have the first key of an object, each with the path of its collection: {"user_id": "users"}. Rows
@@ -33,48 +33,81 @@ type hiding func(ctx context.Context, of string, add func(value any) (placeholde
 
 // origin is a table that SQL of the declarations reads.
 type origin struct {
-	query  string // of a view
+	query  seenSQL // of a view
 	hidden []hiding
 }
 
-// tableRead finds the tables that SQL reads, each with its other name, if it has one. Names are in lower case, and keywords are not.
-var tableRead = regexp.MustCompile(`\b(FROM|JOIN)\s+([a-z]\w*)(?:\s+(?:AS\s+)?([a-z]\w*))?`)
+// seenSQL is SQL that reads only what its caller may know of.
+type seenSQL struct {
+	// declared is what the declaration says; plain is what it is for a caller who is denied nothing.
+	declared, plain string
+	// pieces are its text and, between two texts, what stands in braces.
+	pieces []string
+}
 
-// tableWord finds what may be the name of a table.
-var tableWord = regexp.MustCompile(`[a-z]\w*`)
-
-// seen returns SQL of a declaration as it is for the caller of ctx: it reads no object, and no link, that the caller is denied to read.
-func (e *Engine) seen(ctx context.Context, sql string, add func(value any) (placeholder string)) string {
-	if caller(ctx) == nil {
-		return sql
+func seen(sql string) seenSQL {
+	s := seenSQL{declared: sql}
+	for rest := sql; ; {
+		text, after, found := strings.Cut(rest, "{")
+		if s.pieces = append(s.pieces, text); !found {
+			break
+		}
+		var table string
+		table, rest, _ = strings.Cut(after, "}")
+		s.pieces = append(s.pieces, table)
 	}
-	return tableRead.ReplaceAllStringFunc(sql, func(found string) string {
-		parts := tableRead.FindStringSubmatch(found)
-		word, table, alias := parts[1], parts[2], parts[3]
-		if alias == "" {
-			alias = table
+	for i, piece := range s.pieces {
+		if i%2 == 1 {
+			piece = strings.TrimPrefix(piece, "+")
 		}
-		from := e.origins[table]
-		var hidden []string
-		for _, hides := range from.hidden {
-			if condition := hides(ctx, table, add); condition != "" {
-				hidden = append(hidden, "("+condition+")")
-			}
+		s.plain += piece
+	}
+	return s
+}
+
+// seen returns SQL as it is for the caller of ctx: it reads no object, and no link, that the caller is denied to read.
+func (e *Engine) seen(ctx context.Context, sql seenSQL, add func(value any) (placeholder string)) string {
+	if len(sql.pieces) == 1 || caller(ctx) == nil {
+		return sql.plain
+	}
+	var out strings.Builder
+	for i, piece := range sql.pieces {
+		if i%2 == 1 {
+			piece = e.seenTable(ctx, piece, add)
 		}
-		rows := table
-		if from.query != "" {
-			if query := e.seen(ctx, from.query, add); query != from.query {
-				rows = "(" + query + ") AS " + table
-			}
+		out.WriteString(piece)
+	}
+	return out.String()
+}
+
+// Seen returns a table that a declaration may read as an operand of FROM that has an alias: as it is for the caller of ctx. Its values are
+// appended to args.
+func (e *Engine) Seen(ctx context.Context, table string, args *[]any) string {
+	all := arguments{*args}
+	rows := e.seen(ctx, seenSQL{plain: table, pieces: []string{"", table, ""}}, all.add)
+	*args = all.values
+	return rows
+}
+
+// seenTable returns a table of [Engine.seen], as an operand of FROM.
+func (e *Engine) seenTable(ctx context.Context, table string, add func(value any) (placeholder string)) string {
+	if whole, ok := strings.CutPrefix(table, "+"); ok {
+		return whole
+	}
+	from, rows := e.origins[table], table
+	var hidden []string
+	for _, hides := range from.hidden {
+		if condition := hides(ctx, table, add); condition != "" {
+			hidden = append(hidden, "("+condition+")")
 		}
-		if len(hidden) == 0 && rows == table {
-			return found
-		}
-		if len(hidden) > 0 {
-			rows = "(SELECT * FROM " + rows + " WHERE (" + strings.Join(hidden, " OR ") + ") IS NOT TRUE)"
-		}
-		return word + " " + strings.TrimSuffix(rows, " AS "+table) + " AS " + alias
-	})
+	}
+	if len(from.query.pieces) > 1 {
+		rows = "(" + e.seen(ctx, from.query, add) + ") AS " + table
+	}
+	if len(hidden) > 0 {
+		return "(SELECT * FROM " + rows + " WHERE (" + strings.Join(hidden, " OR ") + ") IS NOT TRUE)"
+	}
+	return strings.TrimSuffix(rows, " AS "+table)
 }
 
 // originate collects the tables of everything that was declared, and checks what the declarations read.
@@ -104,11 +137,11 @@ func (e *Engine) originate() {
 			})
 		}
 		from := e.origins[s.Table]
-		from.query = s.Query
+		from.query = seen(s.Query)
 		e.origins[s.Table] = from
 	}
 	for _, s := range e.sources {
-		e.mustKnow("the view "+s.Table, s.Query)
+		e.mustKnow("the view "+s.Table, seen(s.Query))
 	}
 	for _, path := range slices.Sorted(maps.Keys(e.byPath)) {
 		for _, sql := range e.byPath[path].reads() {
@@ -120,19 +153,25 @@ func (e *Engine) originate() {
 	}
 }
 
-// mustKnow panics if SQL of a declaration reads a table that is not declared, or in a way that seen does not find.
-func (e *Engine) mustKnow(what, sql string) {
-	found := tableRead.FindAllStringSubmatchIndex(sql, -1)
-	read := map[int]bool{}
-	for _, at := range found {
-		read[at[4]] = true
-		if table := sql[at[4]:at[5]]; !e.knows(table) {
-			panic(fmt.Sprintf("%s reads %s, which is no collection's, no link's, and no Source: %s", what, table, sql))
+// mustKnow panics if SQL of a declaration reads a table that is not declared, or one that does not stand in braces and have an alias.
+func (e *Engine) mustKnow(what string, sql seenSQL) {
+	for i, piece := range sql.pieces {
+		if i%2 == 1 {
+			if table := strings.TrimPrefix(piece, "+"); !e.knows(table) {
+				panic(fmt.Sprintf("%s reads %s, which is no collection's, no link's, and no Source: %s", what, table, sql.plain))
+			}
+			continue
 		}
-	}
-	for _, at := range tableWord.FindAllStringIndex(sql, -1) {
-		if e.knows(sql[at[0]:at[1]]) && !read[at[0]] && !strings.HasPrefix(sql[at[1]:], ".") {
-			panic(fmt.Sprintf("%s reads %s neither by FROM nor by JOIN: %s", what, sql[at[0]:at[1]], sql))
+		if alias, ok := strings.CutPrefix(strings.TrimPrefix(piece, " AS"), " "); i > 0 && (!ok || alias == "" || alias[0] < 'a' || alias[0] > 'z') {
+			panic(fmt.Sprintf("%s reads %s without an alias: %s", what, sql.pieces[i-1], sql.plain))
+		}
+		words := strings.FieldsFunc(piece, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_.", r)
+		})
+		for j, word := range words {
+			if e.knows(word) || j > 0 && unicode.IsLower(rune(word[0])) && slices.Contains([]string{"FROM", "JOIN"}, words[j-1]) {
+				panic(fmt.Sprintf("%s reads %s outside of braces: %s", what, word, sql.plain))
+			}
 		}
 	}
 }
@@ -164,17 +203,25 @@ func ofHidden(t table, column, condition string) string {
 	return column + " IN (SELECT " + t.key().name + " FROM " + t.tableName() + " WHERE " + condition + ")"
 }
 
-// reads returns the SQL by which lists find and order the objects, as far as it may read other tables.
-func (k *CollectionOf[T]) reads() []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(k.Virtual)) {
-		out = append(out, k.Virtual[name])
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.Matches)) {
-		out = append(out, k.Matches[name].Condition)
+// findsBy reads the SQL of Matches and Found.
+func (k *CollectionOf[T]) findsBy() {
+	k.matches = map[string]seenSQL{}
+	for name, m := range k.Matches {
+		k.matches[name] = seen(m.Condition)
 	}
 	for _, f := range k.Found {
-		out = append(out, f.Query)
+		k.finds = append(k.finds, seen(f.Query))
+	}
+}
+
+// reads returns the SQL of the declaration that may read other tables.
+func (k *CollectionOf[T]) reads() []seenSQL {
+	out := slices.Clone(k.finds)
+	for _, name := range slices.Sorted(maps.Keys(k.Virtual)) {
+		out = append(out, k.byName[name].reads)
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.Matches)) {
+		out = append(out, k.matches[name])
 	}
 	return out
 }
@@ -199,7 +246,7 @@ func (k *CollectionOf[T]) findsApart() string {
 // seen returns a column as the caller of ctx may compare it: see [Engine.seen].
 func (k *CollectionOf[T]) seen(ctx context.Context, col column, add func(value any) (placeholder string)) column {
 	if col.virtual {
-		col.name = k.engine.seen(ctx, col.name, add)
+		col.name = k.engine.seen(ctx, col.reads, add)
 	}
 	return col
 }
