@@ -1,7 +1,9 @@
 package asterisk_test
 
 import (
+	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,20 +107,43 @@ func FuzzTypedTextsAreNoSyntax(f *testing.F) {
 				}
 			}
 		}
-		callers(t, typed, checkFiles(t, files)["pjsip.conf"])
+		callers(t, typed, checkFiles(t, files))
 	})
 }
 
-// callers checks that a caller ID shows what was typed.
-func callers(t *testing.T, typed string, f *conf.File) {
+// encodedName is a name that Asterisk decodes when the call is there.
+var encodedName = regexp.MustCompile(`^[^,]+,1,Return\(([A-Za-z0-9_.-]*|\$\{URIDECODE\([A-Za-z0-9_.%-]+\)\})\)$`)
+
+// callers checks that caller IDs have nothing of what was typed but their numbers, and names nothing that is syntax.
+func callers(t *testing.T, typed string, files map[string]*conf.File) {
 	t.Helper()
-	for _, s := range f.Sections {
-		value, ok := s.Get("callerid")
-		if !ok {
-			continue
-		}
-		if !strings.HasPrefix(value, `"`) || strings.ContainsAny(value, "\n\r\x00") {
+	for _, s := range files["pjsip.conf"].Sections {
+		if value, ok := s.Get("callerid"); ok && value != conf.CallerID("", value) {
 			t.Errorf("%q: caller ID %q", typed, value)
+		}
+	}
+	for _, v := range files["extensions.conf"].Section("ringfence-names").Values {
+		if !encodedName.MatchString(v.Text) {
+			t.Errorf("%q: name %q", typed, v.Text)
+		}
+	}
+}
+
+// A name is nowhere but in the dialplan, which needs no reload for it.
+func TestANewNameReloadsNoTelephones(t *testing.T) {
+	s := company(t)
+	before := generate(t, s)
+	s.Users[1].CallerID = new(`"Robert"`)
+	s.Endpoints[0].Endpoint.V = append(s.Endpoints[0].Endpoint.V, []string{"callerid", `"Alicia" <101>`})
+	after := generate(t, s)
+	for name := range after {
+		if same := bytes.Equal(before[name], after[name]); same != (name != "extensions.conf") {
+			t.Errorf("%s: the same is %v", name, same)
+		}
+	}
+	for _, want := range []string{"exten => 1,1,Return(Alicia)\n", "exten => 2,1,Return(${URIDECODE(Alice%20Martin)})\n", "exten => 3,1,Return(Robert)\n"} {
+		if !strings.Contains(string(after["extensions.conf"]), want) {
+			t.Errorf("no %s", want)
 		}
 	}
 }

@@ -18,6 +18,7 @@ func init() {
 		part{"pjsip.conf", 0, "global", writeSIPGlobal},
 		part{"pjsip.conf", 1, "transports", writeTransports},
 		part{"pjsip.conf", 2, "lines", writeSIPLines},
+		part{"extensions.conf", 2, "names", writeNames},
 	)
 }
 
@@ -150,12 +151,29 @@ func (p *plan) unusable(e *confdsvc.EndpointSIP) string {
 	return ""
 }
 
-func writeSIPLines(p *plan, w *conf.Writer) {
+// eachSIPLine goes through the lines at which a telephone can register, with their endpoints.
+func (p *plan) eachSIPLine(do func(l *confdsvc.Line, e *confdsvc.EndpointSIP)) {
 	for _, l := range p.Lines {
 		if e := p.endpoints[p.LineSIP[l.ID]]; e != nil && e.TenantUUID == l.TenantUUID && p.lineFault(l) == "" {
-			writeSIPLine(p, w, l, e)
+			do(l, e)
 		}
 	}
+}
+
+func writeSIPLines(p *plan, w *conf.Writer) {
+	p.eachSIPLine(func(l *confdsvc.Line, e *confdsvc.EndpointSIP) { writeSIPLine(p, w, l, e) })
+}
+
+// writeNames writes how each line is called, by its id, for the library's ringfence-caller. In pjsip.conf a new name would need a reload of all
+// telephones.
+func writeNames(p *plan, w *conf.Writer) {
+	w.Section("ringfence-names")
+	all := []entry{{exten: "_X!", steps: []step{{"Return", ""}}}}
+	p.eachSIPLine(func(l *confdsvc.Line, e *confdsvc.EndpointSIP) {
+		name, _ := p.callerID(e, p.mainUser(l.ID))
+		all = append(all, entry{exten: strconv.FormatInt(l.ID, 10), steps: []step{{"Return", conf.Argument(name)}}})
+	})
+	writeEntries(w, all)
 }
 
 func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.EndpointSIP) {
@@ -183,7 +201,8 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 			w.Set(name, value)
 		}
 	}
-	w.Set("callerid", p.callerID(e, u))
+	_, number := p.callerID(e, u)
+	w.Set("callerid", conf.CallerID("", number)) // without a number Asterisk would believe what the telephone says
 	if typed, _ := e.Endpoint.Last("callerid"); !conf.Fits(typed, maxValue) {
 		omit("callerid", wrongForm)
 	}
@@ -273,7 +292,7 @@ func (p *plan) dialsIn(l *confdsvc.Line, e *confdsvc.EndpointSIP) string {
 var callerIDForm = regexp.MustCompile(`^\s*"?(.*?)"?\s*(?:<([^<>]*)>)?\s*$`)
 
 // callerID returns a line's caller ID: what its endpoint says, else that of the user. Without a number of its own it has the user's.
-func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) string {
+func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) (name, number string) {
 	typed, own := e.Endpoint.Last("callerid")
 	if own = own && conf.Fits(typed, maxValue); !own {
 		typed = ""
@@ -281,16 +300,15 @@ func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) string {
 	if !own && u != nil {
 		typed = text(u.CallerID)
 	}
-	name, number := "", ""
 	if m := callerIDForm.FindStringSubmatch(conf.Plain(typed)); m != nil {
-		name, number = m[1], conf.Digits(m[2])
+		name, number = strings.TrimSpace(m[1]), conf.Digits(m[2])
 	}
 	if number == "" && u != nil {
 		if x := p.number(u); x != nil {
 			number = x.Exten
 		}
 	}
-	return conf.CallerID(name, number)
+	return name, number
 }
 
 // maxGroups is how many pickup groups of a kind a telephone is in at most: more would not fit into a line.

@@ -57,6 +57,9 @@ func (p *phone) dial(number string) (*call, int) {
 	if final.status() >= 300 {
 		return nil, final.status()
 	}
+	if with := final.get("P-Asserted-Identity"); with != "" {
+		p.note("talks to %s", with)
+	}
 	c := &call{p: p, id: id, local: from, far: final.get("To"), target: contactForm.FindStringSubmatch(final.get("Contact"))[1], invite: &message{}}
 	p.mu.Lock()
 	p.calls[id] = c

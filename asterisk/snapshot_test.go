@@ -91,13 +91,13 @@ func TestWhatTheAPIStoresIsWritten(t *testing.T) {
 		one, two, ring := first.Text("uuid"), second.Text("uuid"), group.Text("uuid")
 		for file, lines := range map[string][]string{
 			"pjsip.conf": {
-				"[sip101]", "type = aor", "callerid = \"User 101\" <101>", "max_contacts = 1", "dtmf_mode = rfc4733", "context = " + inside, "username = sip101", "mailboxes = 101@" + inside,
+				"[sip101]", "type = aor", "callerid = \"\" <101>", "max_contacts = 1", "dtmf_mode = rfc4733", "context = " + inside, "username = sip101", "mailboxes = 101@" + inside,
 				"moh_suggest = " + music.Text("name"), "transport = transport-udp",
 			},
 			"extensions.conf": {
 				"[" + inside + "]", "exten => _10[12],hint,${IF($[${EXTEN:2:1} = 1]?\"PJSIP/sip101\")}", "exten => 101,1,Goto(ringfence-users," + one + ",1)", "exten => 200,1,Goto(ringfence-groups," + ring + ",1)",
 				"exten => 5550100,1,Goto(ringfence-incalls," + incall.Text("id") + ",1)", "exten => " + one + "-busy,1,Goto(ringfence-users," + two + ",1)", "same => n,Goto(ringfence-groups," + ring + ",1)",
-				"exten => *25,1,GotoIf(",
+				"exten => *25,1,GotoIf(", "[ringfence-names]", ",1,Return(${URIDECODE(User%20101)})",
 			},
 			"voicemail.conf":   {"101 => 12101,Box  101,,,"},
 			"queues.conf":      {"[" + group.Text("name") + "]", "strategy = leastrecent", "musicclass = " + music.Text("name")},

@@ -51,7 +51,8 @@ func lineNumbers(p *plan, add func(context string, e entry)) {
 				e.steps = []step{
 					{"Set", "RINGFENCE_DEVICES=" + d.dial},
 					{"GotoIf", "$[${LEN(${RINGFENCE_DEVICES})} = 0]?ringfence-end,fail,1"},
-					{"Dial", "${RINGFENCE_DEVICES},60,${RINGFENCE_CALLER_OPTIONS}"},
+					{"Gosub", "ringfence-caller,s,1"},
+					{"Dial", "${RINGFENCE_DEVICES},60,${RINGFENCE_CALLER_OPTIONS}b(ringfence-caller^s^1)"},
 					{"Hangup", "${HANGUPCAUSE}"},
 				}
 			}
