@@ -1,12 +1,25 @@
 package conf
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Differences returns how two versions of a file differ, as files: of extensions.conf the extensions, of voicemail.conf the mailboxes, and of
 // others the sections that one has and the other has not, or not with the same lines. Everything with the name of such a one is in both, and so
 // is the beginning of the section that it is in. Where in the file it stands does not matter.
 func Differences(name string, before, after []byte) (gone, come []byte) {
-	byLine := name == "extensions.conf" || name == "voicemail.conf"
+	if bytes.Equal(before, after) {
+		return nil, nil
+	}
+	gone, come = differences(before, after, false)
+	if name == "extensions.conf" || name == "voicemail.conf" { // of sections that differ, what in them does: most are large, and do not
+		return differences(gone, come, true)
+	}
+	return gone, come
+}
+
+func differences(before, after []byte, byLine bool) (gone, come []byte) {
 	was, is := units(string(before), byLine), units(string(after), byLine)
 	same := 0
 	for same < len(was) && same < len(is) && was[same] == is[same] {
@@ -35,9 +48,13 @@ type unit struct{ section, item, text string }
 func units(text string, byLine bool) (all []unit) {
 	var u unit
 	from, at := 0, 0
+	until := "\n["
+	if byLine {
+		until = "\n"
+	}
 	for at < len(text) {
 		end := len(text)
-		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+		if i := strings.Index(text[at:], until); i >= 0 {
 			end = at + i + 1
 		}
 		line := text[at:end]
