@@ -37,7 +37,7 @@ const (
 	// rangeSize is how many numbers one request may create.
 	rangeSize = 10_000
 	// numbersAtOnce is how many are made in one transaction, for which others wait. To send a range again makes those that it lacks.
-	numbersAtOnce = 1000
+	numbersAtOnce = 200
 )
 
 // numbers returns the numbers of the range, in order. They are as long as the start.
