@@ -182,7 +182,9 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 		{"GotoIf", fmt.Sprintf(`$["${WAZO_USERID}" != "%d"]?ringfence-end,nowhere,1`, u.ID)},
 		{"Set", "RINGFENCE_TO=" + to},
 	}
-	add(keyContext(u.TenantUUID), entry{exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...), digit: len(user) - 1, behind: behind})
+	add(keyContext(u.TenantUUID), entry{
+		exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...), digit: len(user) - 1, behind: behind,
+	})
 }
 
 // maxDevice is how long the name of a device may be that Asterisk watches.

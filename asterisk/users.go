@@ -175,7 +175,9 @@ func writeSharedLines(p *plan, w *conf.Writer) {
 		if len(devices) == 0 {
 			continue
 		}
-		e := entry{exten: u.UUID, digit: -1, steps: []step{{"Gosub", fmt.Sprintf("ringfence-member,s,1(%s,%d,%s)", u.UUID, len(devices), dialOptions(u, false))}, {"Hangup", ""}}}
+		e := entry{exten: u.UUID, digit: -1, steps: []step{
+			{"Gosub", fmt.Sprintf("ringfence-member,s,1(%s,%d,%s)", u.UUID, len(devices), dialOptions(u, false))}, {"Hangup", ""},
+		}}
 		if watched[u] {
 			e.hint = watchedDevices(devices)
 		}

@@ -59,7 +59,8 @@ func (s *Service) configOperations() []rest.Operation {
 			Method: http.MethodPatch, Path: "/config", Access: "auth.config.update", ID: "update_config", Tag: "config",
 			Summary:     "Change the service's configuration by a JSON Patch",
 			Description: "For users of the master tenant. It changes the node that answers, until it ends.",
-			Body:        configPatchBody, MaxBody: maxAuthBody, Success: http.StatusOK, Reply: rest.SchemaOf[configAnswer](), Master: rest.FromMaster, Handle: s.patchConfig,
+			Body:        configPatchBody, MaxBody: maxAuthBody, Success: http.StatusOK, Reply: rest.SchemaOf[configAnswer](),
+			Master: rest.FromMaster, Handle: s.patchConfig,
 		},
 	}
 }

@@ -106,7 +106,11 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond), tenantChanged: o.TenantChanged, contents: o.Contents, people: o.People}
+	s := &Service{
+		db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP,
+		background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond),
+		tenantChanged: o.TenantChanged, contents: o.Contents, people: o.People,
+	}
 	s.live.Ask = s.findLive
 	if s.people == nil {
 		s.people = func(context.Context, store.Conn, []string) ([]principal.Person, error) { return nil, nil }

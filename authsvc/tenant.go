@@ -123,7 +123,8 @@ func newUUID(ctx context.Context, c store.Conn, resource, sent string) (string, 
 	sent = strings.ToLower(sent)
 	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_used_uuid WHERE uuid = $1`, sent)
 	if err == nil && n > 0 {
-		e := apierr.New(apierr.Conflict, "This UUID is, or was before it was deleted, that of a tenant or a user. None is used twice: leave uuid out for a new one, or choose another")
+		e := apierr.New(apierr.Conflict, "This UUID is, or was before it was deleted, that of a tenant or a user. None is used twice: "+
+			"leave uuid out for a new one, or choose another")
 		e.Resource = resource
 		e.Details = map[string]any{"uuid": map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is or was already used"}}
 		err = e
@@ -275,7 +276,9 @@ func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *cru
 	if err != nil {
 		return err
 	}
-	for _, noneDenied := range []func(context.Context, store.Conn, *rest.Request, string, string, ...any) error{s.users.NoneDenied, s.groups.NoneDenied, s.policies.NoneDenied} {
+	for _, noneDenied := range []func(context.Context, store.Conn, *rest.Request, string, string, ...any) error{
+		s.users.NoneDenied, s.groups.NoneDenied, s.policies.NoneDenied,
+	} {
 		if err := noneDenied(ctx, c, change.Request, "delete", "tenant_uuid = $1", t.UUID); err != nil {
 			return err
 		}

@@ -1,6 +1,5 @@
 // Package caddymodule is the only package that knows Caddy. It has the app, the gate, one thin handler for each service, and the
-// guest modules. Four plugins that would stand alone have a folder each, whose package comment says which behaviour of Caddy
-// they mend.
+// guest modules.
 //
 //	app.go          the ringfence app: what an operator configures
 //	engine.go       what outlives a reload: database, services, token cache
@@ -13,11 +12,8 @@
 //	health.go       /healthz and /readyz
 //	operatorsocket.go  what the commands that manage ask of a gateway that runs
 //	metrics.go      counters that survive a reload
-//	overview.go     what the overview of the authentication service says of this node
 //	command_*.go    ringfence admin
 //
-//	listener/       a network on which a reload loses no connection
-//	logs/           no token in any log
 //	certificate/    the self-signed certificate, and the command that shows it
-//	transport/      a shorter way from reverse_proxy to a daemon nearby
+//	mended/         what mends or replaces something of Caddy: each package says what, and what would end it
 package caddymodule

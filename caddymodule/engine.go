@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/caddymodule/certificate"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/made"
@@ -77,7 +78,10 @@ func newEngine(key, data, keys string) (*engine, error) {
 	db := store.NewLate()
 	box := sealed.New(sealed.Options{File: filepath.Join(data, "sealing-key"), Keys: keys})
 	phone := newTelephone(db)
-	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP, TenantChanged: phone.tenantChanged, Contents: confdsvc.ContentsOf(db, phone.filesChanged), People: confdsvc.People})
+	auth, err := authsvc.New(authsvc.Options{
+		DB: db, Sealer: box, ClientIP: clientIP, TenantChanged: phone.tenantChanged,
+		Contents: confdsvc.ContentsOf(db, phone.filesChanged), People: confdsvc.People,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
@@ -87,7 +91,9 @@ func newEngine(key, data, keys string) (*engine, error) {
 	}
 	phone.confd = confd
 	auth.Audits(confd)
-	help, err := helpers.New(helpers.Options{DB: db, Names: confdsvc.Names{DB: db}, Telephony: phone, Commands: phone, Follows: phone.snapshots.LiveReload, Undone: phone.undone})
+	help, err := helpers.New(helpers.Options{
+		DB: db, Names: confdsvc.Names{DB: db}, Telephony: phone, Commands: phone, Follows: phone.snapshots.LiveReload, Undone: phone.undone,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("describing the helper endpoints: %w", err)
 	}
@@ -254,4 +260,16 @@ func (e *engine) Destruct() error {
 	e.auth.Close()
 	e.cache.Close()
 	return errors.Join(e.db.Close(), e.metrics.release())
+}
+
+// processStart is when this node started.
+var processStart = time.Now()
+
+// describeNode describes this process for the overview.
+func describeNode() authsvc.Node {
+	node := authsvc.Node{Version: Version, StartedAt: processStart}
+	if served := certificate.InUse(); len(served) > 0 {
+		node.Certificate = &authsvc.Certificate{Names: served[0].Names(), NotAfter: served[0].NotAfter().UTC(), SHA256: served[0].Fingerprint()}
+	}
+	return node
 }

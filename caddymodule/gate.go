@@ -108,7 +108,8 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 // check refuses options that cannot be combined.
 func (g *Gate) check() error {
 	switch {
-	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix || g.ForwardToken || len(g.ForwardHeaders) > 0 || len(g.Identity) > 0):
+	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix || g.ForwardToken ||
+		len(g.ForwardHeaders) > 0 || len(g.Identity) > 0):
 		return errors.New("ringfence_gate: prefix, definition, public, strip_prefix, forward_token, forward_headers and identity are for a named upstream service")
 	case gate.CheckIdentity(g.Identity) != nil:
 		return gate.CheckIdentity(g.Identity)

@@ -161,3 +161,21 @@ func (c cacheStats) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(n.desc, prometheus.CounterValue, float64(n.read(stats)))
 	}
 }
+
+// observer counts what the gates decide and respond for the metrics, and the denials also for the overview.
+type observer struct{ engine *engine }
+
+// Answered implements gate.Observer.
+func (o observer) Answered(service string, status int, took time.Duration) {
+	o.engine.metrics.Answered(service, status, took)
+}
+
+// Decided implements gate.Observer.
+func (o observer) Decided(service, outcome string) {
+	o.engine.metrics.Decided(service, outcome)
+	switch outcome {
+	case "allowed", "public", "preflight":
+	default:
+		o.engine.auth.Denied(outcome)
+	}
+}

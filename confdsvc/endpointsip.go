@@ -123,7 +123,9 @@ func declareEndpointsSIP(e *crud.Engine) {
 		MayEnd:      lineCanLoseEndpoint[EndpointSIP](e),
 		Changed:     crud.Each(rememberEndpoint[EndpointSIP]),
 	}.On(e)
-	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Relation: lineSIP, Stays: true, Shown: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth}.On(e)
+	crud.Nest[Line, EndpointSIP]{
+		Name: "endpoint_sip", Relation: lineSIP, Stays: true, Shown: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth,
+	}.On(e)
 }
 
 // mergeEndpoint adds the options of its templates to an endpoint. It refuses a caller who is denied to read one of them.

@@ -100,7 +100,8 @@ func declareIncalls(e *crud.Engine) {
 		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Incall](incallExtension)),
 	}.On(e)
 	crud.Nest[Incall, Extension]{
-		Name: "extensions", Relation: incallExtensions, Many: true, Existing: numberThere[Incall](e), Complete: rangeHoldsNumber(e), Linked: rangeHoldsNumber(e), Inside: true,
+		Name: "extensions", Relation: incallExtensions, Many: true, Inside: true,
+		Existing: numberThere[Incall](e), Complete: rangeHoldsNumber(e), Linked: rangeHoldsNumber(e),
 	}.On(e)
 	crud.Nest[User, Incall]{
 		Name: "incalls", Relation: userIncalls, Many: true, Fills: []string{"destination"}, Refers: true, Stays: true, Shown: true,

@@ -99,7 +99,8 @@ func declareSchedules(e *crud.Engine) {
 	})
 	hasSchedule(e, "confd_user_schedule", func(u *User) *[]ScheduleRef { return &u.Schedules }, crud.Many(func(s *Schedule) *[]UserRef { return &s.Users }))
 	hasSchedule(e, "confd_group_schedule", func(g *Group) *[]ScheduleRef { return &g.Schedules }, crud.Many(func(s *Schedule) *[]GroupRef { return &s.Groups }))
-	hasSchedule(e, "confd_incall_schedule", func(i *Incall) *[]ScheduleRef { return &i.Schedules }, crud.Many(func(s *Schedule) *[]IncallRef { return &s.Incalls }))
+	hasSchedule(e, "confd_incall_schedule", func(i *Incall) *[]ScheduleRef { return &i.Schedules },
+		crud.Many(func(s *Schedule) *[]IncallRef { return &s.Incalls }))
 }
 
 // hasSchedule declares that objects have one schedule at most.

@@ -250,14 +250,5 @@ func (d *Destination) Value(key string) any {
 	return v.Interface()
 }
 
-// DestinationKinds returns all kinds of destinations, as Kind does.
-func DestinationKinds() [][2]string {
-	out := make([][2]string, len(destinationKinds))
-	for i, k := range destinationKinds {
-		out[i] = [2]string{k.name, k.sub}
-	}
-	return out
-}
-
 // Last returns the effective value of an option, and whether there is one.
 func (o SIPOptions) Last(name string) (string, bool) { return o.last(name) }

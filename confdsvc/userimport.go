@@ -208,7 +208,9 @@ func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, e
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	job := &importJob{all: i, engine: i.engine, request: r, scope: scope, trial: r.Bool("dry_run"), progress: UserImport{State: "reading", Began: time.Now().UTC()}}
+	job := &importJob{
+		all: i, engine: i.engine, request: r, scope: scope, trial: r.Bool("dry_run"), progress: UserImport{State: "reading", Began: time.Now().UTC()},
+	}
 	if err := i.begin(job); err != nil {
 		return rest.Reply{}, err
 	}

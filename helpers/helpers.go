@@ -167,7 +167,8 @@ func (s *Service) describe(prefix string, plain bool) *rest.Service {
 		Errors: rest.CodeMessage,
 	}
 	for _, operations := range [][]rest.Operation{
-		statusOperations(), ofInstallation(e.commonOperations()), ofInstallation(e.applyOperations()), e.voicemailOperations(), e.mohOperations(), ofInstallation(e.commandOperations()),
+		statusOperations(), ofInstallation(e.commonOperations()), ofInstallation(e.applyOperations()),
+		e.voicemailOperations(), e.mohOperations(), ofInstallation(e.commandOperations()),
 	} {
 		service.Operations = append(service.Operations, operations...)
 	}

@@ -133,7 +133,9 @@ func (d *contextChange) changeHints(was, is contextParts) {
 }
 
 func (d *contextChange) add(exten, priority, app, args string) {
-	headers := []ami.Header{header("Context", d.name), header("Extension", exten), header("Priority", priority), header("Application", app), header("Replace", "yes")}
+	headers := []ami.Header{
+		header("Context", d.name), header("Extension", exten), header("Priority", priority), header("Application", app), header("Replace", "yes"),
+	}
 	if args != "" {
 		headers = append(headers, header("ApplicationData", args))
 	}

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -78,4 +84,47 @@ func benchPolicy() []string {
 		patterns = append(patterns, fmt.Sprintf(forms[i%len(forms)], hex.EncodeToString([]byte{byte(i)})))
 	}
 	return append(patterns, "bench.users.#", "confd.users.read", "sysconfd.status_check.read", "!bench.users.*.delete")
+}
+
+// writeCertificate writes path.pem and path.key, for servers that read files.
+func writeCertificate(c *tls.Certificate, path string) error {
+	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		return err
+	}
+	chain := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})
+	if err := os.WriteFile(path+".pem", chain, 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(path+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600)
+}
+
+const nginxVariant = "nginx auth_request"
+
+// serveNginx starts nginx. If it is not installed, there is no variant of it.
+func (b *bench) serveNginx(s *stage, upstreamAddress, authAddress string, authorization *process) ([]variant, error) {
+	program, err := exec.LookPath("nginx")
+	if errors.Is(err, exec.ErrNotFound) { // root's programs are not in everybody's PATH
+		program = "/usr/sbin/nginx"
+		_, err = os.Stat(program)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freeAddresses(1)
+	if err != nil {
+		return nil, err
+	}
+	config, err := write(b.folder, "nginx.conf", nginxConfig(b.folder, b.certificate, ports[0], upstreamAddress, authAddress))
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.start(ports[0], "nginx", nil, program, "-c", config, "-p", b.folder)
+	if err != nil {
+		return nil, err
+	}
+	return []variant{{name: nginxVariant, address: ports[0], paths: benchPaths(), counted: []*process{p, authorization}}}, nil
 }

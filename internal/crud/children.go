@@ -38,11 +38,12 @@ func (l ChildrenOf[P, C]) On(e *Engine) {
 
 // callerOf is the parent that is the caller.
 func callerOf[T pointer](k *CollectionOf[T]) parent {
-	return parent{path: "/" + k.Path + "/me", singular: k.Singular, tag: underscored(k.Path), key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
+	key := func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
 		o, err := k.row(ctx, c, scope, r.Principal().UserUUID)
 		if err != nil {
 			return nil, err
 		}
 		return k.Key(o), nil
-	}}
+	}
+	return parent{path: "/" + k.Path + "/me", singular: k.Singular, tag: underscored(k.Path), key: key}
 }

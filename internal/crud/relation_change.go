@@ -371,7 +371,8 @@ func (d *diff) update(ctx context.Context, c store.Conn) (int64, error) {
 	}
 	knows(ctx).changes(d.near.joining)
 	return c.Exec(ctx, "UPDATE "+d.near.joining+" SET "+strings.Join(sets, ", ")+" FROM json_each(CAST($1 AS text)) AS e WHERE "+
-		d.near.joining+"."+d.near.column+" = $2 AND "+d.near.joining+"."+other.column+" = "+other.collection.key().kind.fromList("e.value", 0), string(list), d.near.collection.keyOf(d.object))
+		d.near.joining+"."+d.near.column+" = $2 AND "+d.near.joining+"."+other.column+" = "+other.collection.key().kind.fromList("e.value", 0),
+		string(list), d.near.collection.keyOf(d.object))
 }
 
 // insert writes the new links. It writes no row for a strict link that there is already.

@@ -140,7 +140,7 @@ type parent struct {
 // parent is the object of this collection that the path names by its key. It refuses a caller who is denied to read one of these paths
 // below it, which show the same.
 func (k *CollectionOf[T]) parent(same ...string) parent {
-	return parent{path: k.onePath(), singular: k.Singular, tag: underscored(k.Path), key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
+	key := func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
 		o, err := k.row(ctx, c, scope, r.Param(k.Param))
 		if err != nil {
 			return nil, err
@@ -154,7 +154,8 @@ func (k *CollectionOf[T]) parent(same ...string) parent {
 			}
 		}
 		return k.Key(o), nil
-	}}
+	}
+	return parent{path: k.onePath(), singular: k.Singular, tag: underscored(k.Path), key: key}
 }
 
 // listIn returns the operation that lists the objects for which a condition on a parent's key holds: GET {parent}/{collection}.

@@ -97,7 +97,9 @@ func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 		op.Statuses = append(op.Statuses, http.StatusBadRequest)
 	}
 	if k.Preview != nil {
-		op.Query = append(op.Query, rest.Parameter{Name: "dry_run", Description: "true: delete nothing, and answer what would be deleted.", Schema: &rest.Schema{Type: "boolean"}})
+		op.Query = append(op.Query, rest.Parameter{
+			Name: "dry_run", Description: "true: delete nothing, and answer what would be deleted.", Schema: &rest.Schema{Type: "boolean"},
+		})
 		op.Replies = map[int]*rest.Schema{http.StatusOK: k.Preview.Reply}
 	}
 	return op

@@ -8,27 +8,19 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Encoder returns an encoder that redacts every entry and field before enc encodes it. An Encoder is returned unchanged.
-func Encoder(enc zapcore.Encoder) zapcore.Encoder { return Deferring(enc, nil) }
-
-// Deferring returns an Encoder for loggers that are made for every request and seldom write. Objects for which later returns
-// true, which must not change once they are added, are not encoded when Logger.With adds them, but when an entry is written.
-// Every Encoder does this with texts and durations.
-func Deferring(enc zapcore.Encoder, later func(zapcore.ObjectMarshaler) bool) zapcore.Encoder {
-	return With(enc, Options{Later: later})
-}
-
 // Options are further features of an Encoder.
 type Options struct {
-	// Later is the argument of Deferring.
+	// Later is for loggers that are made for every request and seldom write. Objects for which it returns true, which must not change once
+	// they are added, are not encoded when Logger.With adds them, but when an entry is written. Every Encoder does this with texts and
+	// durations.
 	Later func(zapcore.ObjectMarshaler) bool
 	// Edit may change an entry that is going to be written, before it is redacted, and answers its fields. What was added ahead
 	// and has waited is only shown. It must not change the slices.
 	Edit func(entry *zapcore.Entry, ahead, fields []zapcore.Field) []zapcore.Field
 }
 
-// With returns an Encoder with options. An Encoder is returned unchanged.
-func With(enc zapcore.Encoder, o Options) zapcore.Encoder {
+// Encoder returns an encoder that redacts every entry and field before enc encodes it. An Encoder is returned unchanged.
+func Encoder(enc zapcore.Encoder, o Options) zapcore.Encoder {
 	if e, ok := enc.(*encoder); ok {
 		return e
 	}

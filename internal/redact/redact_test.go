@@ -185,7 +185,7 @@ func TestEncoderRedactsEveryKindOfField(t *testing.T) {
 					"lazily ahead": func(l *zap.Logger) { l.WithLazy(field).With(zap.Int("n", 1)).Info("entry") },
 				}
 				for way, log := range ways {
-					l, out := logger(redact.Encoder(make(zap.NewProductionEncoderConfig())))
+					l, out := logger(redact.Encoder(make(zap.NewProductionEncoderConfig()), redact.Options{}))
 					log(l)
 					for _, secret := range []string{own[4:], remote} {
 						if strings.Contains(out.String(), secret) {
@@ -218,7 +218,7 @@ func TestEncoderKeepsTheRest(t *testing.T) {
 	}
 	plain, want := logger(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}))
 	plain.With(fields...).Info("entry", fields...)
-	redacting, got := logger(redact.Encoder(redact.Encoder(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}))))
+	redacting, got := logger(redact.Encoder(redact.Encoder(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}), redact.Options{}), redact.Options{}))
 	redacting.With(fields...).Info("entry", fields...)
 	if got.String() != want.String() {
 		t.Errorf("logged\n%s want\n%s", got, want)
@@ -229,11 +229,11 @@ func TestEncoderKeepsTheRest(t *testing.T) {
 func TestDeferring(t *testing.T) {
 	encoded := 0
 	asked := counted{request{header{"X-Auth-Token": {own}}}, &encoded}
-	enc := redact.Deferring(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}), func(m zapcore.ObjectMarshaler) bool {
+	enc := redact.Encoder(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}), redact.Options{Later: func(m zapcore.ObjectMarshaler) bool {
 		_, ok := m.(counted)
 		return ok
-	})
-	if redact.Encoder(enc) != enc {
+	}})
+	if redact.Encoder(enc, redact.Options{}) != enc {
 		t.Error("an Encoder is not given back as it is")
 	}
 	l, out := logger(enc)
@@ -262,7 +262,7 @@ func TestLoggersOfOneLogger(t *testing.T) {
 	for name, common := range map[string]zap.Field{"encoded": zap.Int("common", 1), "deferred": zap.String("common", "1")} {
 		t.Run(name, func(t *testing.T) {
 			out := new(bytes.Buffer)
-			enc := redact.Encoder(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}))
+			enc := redact.Encoder(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}), redact.Options{})
 			l := zap.New(zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(out)), zapcore.DebugLevel)).With(common)
 			var work sync.WaitGroup
 			for i := range 20 {
@@ -312,7 +312,7 @@ func (c counted) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 }
 
 func TestEncoderRedactsTheMessage(t *testing.T) {
-	l, out := logger(redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())))
+	l, out := logger(redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), redact.Options{}))
 	l.Named("http").Error("GET /token/" + remote)
 	var entry map[string]any
 	if err := json.Unmarshal(out.Bytes(), &entry); err != nil {
@@ -325,7 +325,7 @@ func TestEncoderRedactsTheMessage(t *testing.T) {
 
 // A value that zap cannot encode is an error in the entry, not a lost entry.
 func TestEncoderUnencodableValue(t *testing.T) {
-	l, out := logger(redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())))
+	l, out := logger(redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), redact.Options{}))
 	l.Info("entry", zap.Any("function", func() {}))
 	if !strings.Contains(out.String(), "functionError") || !json.Valid(out.Bytes()) {
 		t.Errorf("logged %s", out)
@@ -360,7 +360,7 @@ func BenchmarkEntry(b *testing.B) {
 	}
 	for name, enc := range map[string]zapcore.Encoder{
 		"plain":    zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
-		"redacted": redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())),
+		"redacted": redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), redact.Options{}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

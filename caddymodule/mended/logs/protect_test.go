@@ -67,7 +67,7 @@ func TestProbeFindsTheOneLogThatLeaks(t *testing.T) {
 	for name, encoder := range encoders() {
 		shut := zapcore.NewCore(redactEncoder(encoder.Clone()), zapcore.AddSync(io.Discard), zapcore.DebugLevel)
 		open := zapcore.NewCore(halfway{encoder}, zapcore.AddSync(io.Discard), zapcore.DebugLevel)
-		around := zapcore.NewCore(halfway{redact.Encoder(encoder.Clone())}, zapcore.AddSync(io.Discard), zapcore.DebugLevel)
+		around := zapcore.NewCore(halfway{redact.Encoder(encoder.Clone(), redact.Options{})}, zapcore.AddSync(io.Discard), zapcore.DebugLevel)
 		for _, c := range []struct {
 			core  zapcore.Core
 			leaks bool

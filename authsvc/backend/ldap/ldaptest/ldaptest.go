@@ -5,6 +5,7 @@
 package ldaptest
 
 import (
+	"bytes"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -12,9 +13,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 	"github.com/ringfence/ringfence/internal/freeport"
@@ -220,4 +225,69 @@ func freePort(tb testing.TB) int {
 	}
 	tb.Cleanup(release)
 	return port
+}
+
+// Change sets an attribute of the person uid to these values, as the directory's administrator. Without values it removes the
+// attribute.
+func (s *Server) Change(uid, attribute string, values ...string) {
+	s.tb.Helper()
+	s.administer(func(conn *goldap.Conn) error {
+		request := goldap.NewModifyRequest("uid="+goldap.EscapeDN(uid)+","+PeopleDN, nil)
+		request.Replace(attribute, values)
+		return conn.Modify(request)
+	})
+}
+
+// Remove removes the person uid.
+func (s *Server) Remove(uid string) {
+	s.tb.Helper()
+	s.administer(func(conn *goldap.Conn) error {
+		return conn.Del(goldap.NewDelRequest("uid="+goldap.EscapeDN(uid)+","+PeopleDN, nil))
+	})
+}
+
+func (s *Server) administer(do func(*goldap.Conn) error) {
+	s.tb.Helper()
+	conn, err := goldap.DialURL(fmt.Sprintf("ldap://%s:%d", Host, s.Port))
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.Bind("cn=admin,"+BaseDN, AdminPassword); err != nil {
+		s.tb.Fatal(err)
+	}
+	if err := do(conn); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// output keeps what a process writes, and signals when a phrase has appeared.
+type output struct {
+	phrase string
+	seen   chan struct{} // closed with the phrase
+
+	mu   sync.Mutex
+	text bytes.Buffer
+	done bool
+}
+
+func newOutput(phrase string) *output {
+	return &output{phrase: phrase, seen: make(chan struct{})}
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n, err := o.text.Write(p)
+	if !o.done && strings.Contains(o.text.String(), o.phrase) {
+		o.done = true
+		close(o.seen)
+	}
+	return n, err
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
