@@ -147,7 +147,7 @@ func (s *Service) explainPattern(ctx context.Context, out *explanation, who *pri
 	if pattern == "" {
 		return nil
 	}
-	held, err := heldBy(ctx, s.db, knownBy(who.UserUUID))
+	held, err := s.heldBy(ctx, knownBy(who.UserUUID))
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s *Service) explainPattern(ctx context.Context, out *explanation, who *pri
 		}
 		if same {
 			pattern = h.Access
-			out.Through = append(out.Through, h.source())
+			out.Through = append(out.Through, h.sources()...)
 		}
 	}
 	out.Pattern = &pattern
@@ -242,32 +242,37 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (explainedUser
 	return out, nil
 }
 
-// held is one pattern that a user holds, and its source.
+// held is one pattern that a user holds, and its source. The names are null of what the caller is denied to read.
 type held struct {
 	UserUUID   string  `db:"user_uuid"`
 	Access     string  `db:"access"`
 	PolicyUUID string  `db:"policy_uuid"`
-	PolicyName string  `db:"policy_name"`
+	PolicyName *string `db:"policy_name"`
 	GroupUUID  *string `db:"group_uuid"`
 	GroupName  *string `db:"group_name"`
 }
 
-func (h held) source() source {
-	return source{h.Access, h.PolicyUUID, h.PolicyName, h.GroupUUID, h.GroupName}
+// sources returns the source of the pattern, if the caller may read what it names.
+func (h held) sources() []source {
+	if h.PolicyName == nil || (h.GroupUUID == nil) != (h.GroupName == nil) {
+		return nil
+	}
+	return []source{{h.Access, h.PolicyUUID, *h.PolicyName, h.GroupUUID, h.GroupName}}
 }
 
 // heldBy returns what each of the users holds, with its source, user by user.
-func heldBy(ctx context.Context, c store.Conn, uuids ...string) ([]held, error) {
+func (s *Service) heldBy(ctx context.Context, uuids ...string) ([]held, error) {
 	args := make([]any, len(uuids))
 	for i, one := range uuids {
 		args[i] = one
 	}
-	return store.Select[held](ctx, c, `
+	policies, groups := s.engine.Seen(ctx, "auth_policy", &args), s.engine.Seen(ctx, "auth_group", &args)
+	return store.Select[held](ctx, s.db, `
 		SELECT h.user_uuid, a.access, h.policy_uuid, p.name AS policy_name, h.group_uuid, g.name AS group_name
 		FROM `+holdings(crud.Placeholders(1, len(uuids)))+` h
-		JOIN auth_policy p ON p.uuid = h.policy_uuid
+		LEFT JOIN `+policies+` p ON p.uuid = h.policy_uuid
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		LEFT JOIN auth_group g ON g.uuid = h.group_uuid
+		LEFT JOIN `+groups+` g ON g.uuid = h.group_uuid
 		ORDER BY h.user_uuid, p.name, a.access`, args...)
 }
 
@@ -322,12 +327,14 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 // hold acl.MaxPatterns.
 const usersAtOnce, holdingsAtOnce = 1000, 20
 
-// eachHolding calls fn with what each enabled user of some tenants holds who holds anything, in the order of their UUIDs: in is the
-// condition for tenant_uuid, of the tenant $1. It needs the memory of a few users, however many there are. Users who come or go meanwhile
+// eachHolding calls fn with what each enabled user of some tenants holds who holds anything, in the order of their UUIDs, without users whom
+// the caller is denied to read: in is the condition for tenant_uuid, of the tenant $1. It needs the memory of a few users, however many there are. Users who come or go meanwhile
 // may or may not be among them.
 func (s *Service) eachHolding(ctx context.Context, tenantUUID, in string, fn func(user holder, holds []held) error) error {
 	for last := uuid.Nil.String(); ; {
-		found, err := store.Select[holder](ctx, s.db, `SELECT uuid AS user_uuid, username FROM auth_user WHERE enabled AND `+in+` AND uuid > $2 ORDER BY uuid LIMIT $3`, tenantUUID, last, usersAtOnce)
+		args := []any{tenantUUID, last, usersAtOnce}
+		users := s.engine.Seen(ctx, "auth_user", &args)
+		found, err := store.Select[holder](ctx, s.db, `SELECT u.uuid AS user_uuid, u.username FROM `+users+` u WHERE u.enabled AND `+in+` AND u.uuid > $2 ORDER BY u.uuid LIMIT $3`, args...)
 		if err != nil || len(found) == 0 {
 			return err
 		}
@@ -346,7 +353,7 @@ func (s *Service) eachOf(ctx context.Context, some []holder, fn func(user holder
 	for i, user := range some {
 		uuids[i] = user.UserUUID
 	}
-	rows, err := heldBy(ctx, s.db, uuids...)
+	rows, err := s.heldBy(ctx, uuids...)
 	if err != nil {
 		return err
 	}
@@ -384,9 +391,10 @@ func (s *Service) through(ctx context.Context, h *holder, rows []held, access st
 	if !p.Allows(access) {
 		return false, nil
 	}
+	h.Through = []source{}
 	for _, row := range rows {
 		if acl.Match(row.Access, access, me) {
-			h.Through = append(h.Through, row.source())
+			h.Through = append(h.Through, row.sources()...)
 		}
 	}
 	return true, nil

@@ -254,3 +254,35 @@ func (a *arguments) most() int {
 	defer a.mu.Unlock()
 	return a.n
 }
+
+// Whom and what a caller is denied to read is in no answer about others: neither sessions and refresh tokens of a user, nor who holds an access,
+// through which policy and which group.
+func TestDeniedHoldersAndSessions(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		ann, policy, _ := s.account(admin, "ann", "confd.lines.read")
+		group := s.do("POST", "/groups", admin, `{"name":"crowd"}`).Want(200).Text("uuid")
+		s.do("PUT", "/groups/"+group+"/policies/"+policy, admin, "").Want(204)
+		s.do("PUT", "/groups/"+group+"/users/"+ann, admin, "").Want(204)
+		for i, test := range []struct {
+			denied, path, marker string
+		}{
+			{"auth.users." + ann + ".read", "/sessions", ann},
+			{"auth.users." + ann + ".sessions.read", "/sessions", ann},
+			{"auth.users." + ann + ".read", "/access/holders?access=confd.lines.read", ann},
+			{"auth.policies." + policy + ".read", "/access/holders?access=confd.lines.read", policy},
+			{"auth.groups." + group + ".read", "/access/holders?access=confd.lines.read", group},
+			{"auth.groups." + group + ".read", "/access/holders?access=confd.lines.read", "crowd"},
+			{"auth.users." + ann + ".read", "/audit?resource=users&search=ann", ann},
+		} {
+			if all := s.do("GET", test.path, admin, "").Want(200); !strings.Contains(all.Body, test.marker) {
+				t.Errorf("%s shows everybody no %s: %s", test.path, test.marker, all.Body)
+			}
+			_, _, caller := s.account(admin, fmt.Sprint("reader", i), "#", "!"+test.denied)
+			if got := s.do("GET", test.path, caller, "").Want(200); strings.Contains(got.Body, test.marker) {
+				t.Errorf("%s without %s: %s", test.path, test.denied, got.Body)
+			}
+		}
+	})
+}

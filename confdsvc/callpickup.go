@@ -47,6 +47,22 @@ func init() {
 	words["/targets/groups"], words["/targets/users"] = "groups whose calls they may answer", "users whose calls they may answer"
 }
 
+// callPickupTargets is the view of whose calls users may answer: see the migration that makes it.
+var callPickupTargets = crud.Source{
+	Table: "confd_user_callpickup_target",
+	Query: `SELECT i.user_id, t.user_id AS target_id
+			FROM {confd_callpickup_interceptor_user} i JOIN {confd_callpickup_target_user} t ON t.callpickup_id = i.callpickup_id
+		UNION ALL SELECT i.user_id, m.user_id
+			FROM {confd_callpickup_interceptor_user} i JOIN {confd_callpickup_target_group} t ON t.callpickup_id = i.callpickup_id
+			JOIN {confd_group_user} m ON m.group_uuid = t.group_uuid
+		UNION ALL SELECT m.user_id, t.user_id
+			FROM {confd_group_user} m JOIN {confd_callpickup_interceptor_group} i ON i.group_uuid = m.group_uuid
+			JOIN {confd_callpickup_target_user} t ON t.callpickup_id = i.callpickup_id
+		UNION ALL SELECT m.user_id, o.user_id
+			FROM {confd_group_user} m JOIN {confd_callpickup_interceptor_group} i ON i.group_uuid = m.group_uuid
+			JOIN {confd_callpickup_target_group} t ON t.callpickup_id = i.callpickup_id JOIN {confd_group_user} o ON o.group_uuid = t.group_uuid`,
+}
+
 func declareCallPickups(e *crud.Engine) {
 	columns := []string{"name", "id", "description", "enabled"}
 	crud.Collect(e, crud.Resource[CallPickup]{
@@ -71,6 +87,7 @@ func declareCallPickups(e *crud.Engine) {
 			Set:       &crud.List{ID: "update_call_pickup_" + is.one + "_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
 		}.On(e)
 	}
+	e.Reads(callPickupTargets)
 	crud.Link[User, User]{
 		Table: "confd_user_callpickup_target", LeftColumn: "user_id", RightColumn: "target_id", Only: []string{}, // a view
 		LeftShows: []crud.Show{crud.Many(func(u *User) *[]UserRef { return &u.CallPickupTargetUsers })},

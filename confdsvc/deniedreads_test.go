@@ -148,7 +148,15 @@ func TestDeniedObjectsAreNotEmbedded(t *testing.T) {
 		number, box, incall := fmt.Sprint(at(al, "lines.0.extensions.0.id")), fmt.Sprint(at(al, "voicemail.id")), fmt.Sprint(at(al, "incalls.0.id"))
 		sip := at(al, "lines.0.endpoint_sip.uuid").(string)
 		groupID := c.Get("/groups/" + c.group).Object().Text("id")
+		template, transport := c.Create("/endpoints/sip/templates", object{"label": "T"}).Text("uuid"), w.as(t, "master").Create("/sip/transports", object{"name": "udp"}).Text("uuid")
+		c.Do(http.MethodPut, "/endpoints/sip/"+sip, object{"templates": []any{object{"uuid": template}}, "transport": object{"uuid": transport}}).Want(http.StatusNoContent)
+		music := c.Create("/moh", object{"label": "M", "mode": "files"})
+		c.Do(http.MethodPut, user, object{"music_on_hold": music["name"]}).Want(http.StatusNoContent)
 		bo := c.Create("/users", object{"firstname": "Bo"}).Text("uuid")
+		pickup := c.Create("/callpickups", object{"name": "Both"}).Text("id")
+		for side, one := range map[string]string{"interceptors": al.Text("uuid"), "targets": bo} {
+			c.Do(http.MethodPut, "/callpickups/"+pickup+"/"+side+"/users", object{"users": []any{object{"uuid": one}}}).Want(http.StatusNoContent)
+		}
 		c.Do(http.MethodPut, "/users/"+bo+"/fallbacks", object{"busy_destination": object{"type": "user", "user_id": al["id"]}}).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, "/users/"+bo+"/funckeys/1", keyTo("user", "user_id", al["id"])).Want(http.StatusNoContent)
 		for _, test := range []struct{ denied, path, attribute, shown string }{
@@ -174,6 +182,13 @@ func TestDeniedObjectsAreNotEmbedded(t *testing.T) {
 			{"confd.endpoints.sip." + sip + ".read", "/users?firstname=Al&view=summary", "items.0.protocol", "<nil>"},
 			{"confd.users." + al.Text("id") + ".read", "/lines/" + line, "caller_id_name", "<nil>"},
 			{"confd.users.me.read", "/lines/" + line, "caller_id_num", "<nil>"},
+			{"confd.endpoints.sip.templates." + template + ".read", "/endpoints/sip/" + sip, "templates", "[]"},
+			{"confd.endpoints.sip.templates." + template + ".read", "/endpoints/sip", "items.0.templates", "[]"},
+			{"confd.endpoints.sip.templates." + template + ".read", "/users/" + al.Text("uuid") + "/lines/main/associated/endpoints/sip", "templates", "[]"},
+			{"confd.sip.transports." + transport + ".read", "/endpoints/sip/" + sip, "transport", "<nil>"},
+			{"confd.moh." + music.Text("uuid") + ".read", user, "music_on_hold", "<nil>"},
+			{"confd.moh.*.read", "/users?firstname=Al", "items.0.music_on_hold", "<nil>"},
+			{"confd.callpickups." + pickup + ".read", user, "call_pickup_target_users", "[]"},
 			{"confd.groups." + c.group + ".read", user, "groups", "[]"},
 			{"confd.groups." + groupID + ".read", user, "groups", "[]"},
 			{"confd.incalls." + incall + ".read", user, "incalls", "[]"},
@@ -260,6 +275,37 @@ func TestDeniedPartsAreNotShown(t *testing.T) {
 		if after := c.Get(context).Body; after != ranges {
 			t.Errorf("the ranges are %s, before %s", after, ranges)
 		}
+	})
+}
+
+// What names a denied object is not shown, and stays as it is when what was read is written back. A list with such a name is not replaced.
+func TestDeniedNamesStay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w, c, d := guardedCompany(t, db)
+		template, other := c.Create("/endpoints/sip/templates", object{"label": "T"}).Text("uuid"), c.Create("/endpoints/sip/templates", object{"label": "O"}).Text("uuid")
+		of := func(uuids ...string) object {
+			list := []any{}
+			for _, one := range uuids {
+				list = append(list, object{"uuid": one})
+			}
+			return object{"templates": list}
+		}
+		sip := "/endpoints/sip/" + c.Create("/endpoints/sip", of(template, other)).Text("uuid")
+		before := c.Get(sip).Body
+		caller := d.holding(t, w.tenants["a"], uuid.NewString(), "confd.#", "!confd.endpoints.sip.templates."+template+".read")
+		read := caller.Get(sip).Want(http.StatusOK)
+		if l := at(read.Object(), "templates").([]any); len(l) != 1 {
+			t.Errorf("the templates are %v", l)
+		}
+		caller.Do(http.MethodPut, sip, read.Body, resttest.IfMatch(read.Header.Get("ETag"))).Want(http.StatusNoContent)
+		caller.Do(http.MethodPut, sip, of()).Want(http.StatusForbidden).Says(template + ".read")
+		caller.Do(http.MethodPut, sip, of(template)).Want(http.StatusForbidden)
+		if after := c.Get(sip).Body; after != before {
+			t.Errorf("the endpoint is %s, before %s", after, before)
+		}
+		caller.Do(http.MethodPut, sip, object{"label": "L"}).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, sip, of()).Want(http.StatusNoContent)
+		caller.Do(http.MethodPut, sip, of(other)).Want(http.StatusNoContent)
 	})
 }
 

@@ -28,6 +28,9 @@ func TestDeniedLinksAreNotDeleted(t *testing.T) {
 		c.Do(http.MethodPut, user+"/funckeys/templates/"+template, nil).Want(http.StatusNoContent)
 		inner, outer := c.Create("/contexts", object{"label": "inner"}).Text("id"), c.Create("/contexts", object{"label": "outer"}).Text("id")
 		c.Do(http.MethodPut, "/contexts/"+outer+"/contexts", object{"contexts": []any{object{"id": at(c.Get("/contexts/"+inner).Object(), "id")}}}).Want(http.StatusNoContent)
+		options := c.Create("/endpoints/sip/templates", object{"label": "T"}).Text("uuid")
+		c.Do(http.MethodPut, "/endpoints/sip/"+sip, object{"templates": []any{object{"uuid": options}}}).Want(http.StatusNoContent)
+		inherits := c.Create("/endpoints/sip/templates", object{"templates": []any{object{"uuid": options}}}).Text("uuid")
 		music := c.Create("/moh", object{"label": "M", "mode": "files"})
 		c.Do(http.MethodPut, user, object{"music_on_hold": music["name"]}).Want(http.StatusNoContent)
 		c.Do(http.MethodDelete, user+"/voicemails", nil).Want(http.StatusNoContent)
@@ -57,6 +60,8 @@ func TestDeniedLinksAreNotDeleted(t *testing.T) {
 			{all, "confd.incalls.*.extensions.*.delete", "/incalls/" + incall},
 			{all, "confd.contexts." + outer + ".contexts.update", "/contexts/" + inner},
 			{all, "confd.users.*.funckeys.templates." + template + ".delete", "/funckeys/templates/" + template},
+			{all, "confd.endpoints.sip." + sip + ".update", "/endpoints/sip/templates/" + options},
+			{all, "confd.endpoints.sip.templates." + inherits + ".update", "/endpoints/sip/templates/" + options},
 			{all, "confd.users." + al.Text("id") + ".update", "/moh/" + music.Text("uuid")},
 			{all, "confd.users." + bo.Text("uuid") + ".fallbacks.update", user},
 			{all, "confd.users." + bo.Text("uuid") + ".fallbacks.update", "/voicemails/" + box},

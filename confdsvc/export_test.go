@@ -30,7 +30,7 @@ func IsExten(text string) bool {
 const ExtenCharacters = extenCharacters
 
 // ViewSources returns the views that the service's lists find objects by.
-func ViewSources() []crud.Source { return []crud.Source{userNumbers, lineProtocols} }
+func ViewSources() []crud.Source { return []crud.Source{userNumbers, lineProtocols, callPickupTargets} }
 
 // EachRowIsAPiece has long imports commit each row, until the test ends.
 func EachRowIsAPiece(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"strconv"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -117,11 +118,17 @@ func keysOfUser(ctx context.Context, c store.Conn, e *crud.Engine, user *User) (
 	for _, t := range templates {
 		if t.UserID != nil {
 			set.own = t
-		} else {
+		} else if inheritsFor(ctx, e, user, t) {
 			set.inherited = t
 		}
 	}
 	return set, nil
+}
+
+// inheritsFor reports whether the caller of ctx may see that a user has a template, and all of its keys.
+func inheritsFor(ctx context.Context, e *crud.Engine, user *User, t *FuncKeyTemplate) bool {
+	return e.MayRead(ctx, "funckeys/templates", strconv.FormatInt(t.ID, 10)) == nil && !crud.Of[FuncKeyTemplate](e).Withholds(ctx, t, "keys") &&
+		!crud.Of[User](e).Withholds(ctx, user, "func_key_template_id")
 }
 
 // addPositions adds the operations on one key of a set.

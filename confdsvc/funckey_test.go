@@ -442,6 +442,17 @@ func TestDeniedFuncKeysAreNotRead(t *testing.T) {
 				t.Errorf("without %s the list shows %v", denied, got.Items)
 			}
 		}
+		heir := "/users/" + c.Create("/users", object{"firstname": "Bo"}).Text("id")
+		c.Do(http.MethodPut, heir+public, nil).Want(http.StatusNoContent)
+		c.Get(heir + "/funckeys/1").Want(http.StatusOK)
+		for _, denied := range []string{access + ".read", access + ".1.read", "confd.users.*.funckeys.templates.read"} {
+			caller := d.holding(t, w.tenants["a"], uuid, "confd.#", "!"+denied)
+			if got := caller.Get(heir + "/funckeys").Want(http.StatusOK); strings.Contains(got.Body, "custom") {
+				t.Errorf("without %s the user inherits %s", denied, got.Body)
+			}
+			caller.Get(heir + "/funckeys/1").Want(http.StatusNotFound)
+		}
+		c.Do(http.MethodDelete, heir+public, nil).Want(http.StatusNoContent)
 		d.holding(t, w.tenants["a"], uuid, "confd.#", "!"+access+".1.delete").Do(http.MethodDelete, public, nil).Want(http.StatusForbidden)
 		d.holding(t, w.tenants["a"], uuid, "confd.#", "!"+access+".3.delete").Do(http.MethodDelete, public, nil).Want(http.StatusNoContent)
 	})

@@ -36,7 +36,7 @@ type SIPSections struct {
 
 // SIPTemplateRef is a template as the endpoints and templates that use it show it.
 type SIPTemplateRef struct {
-	UUID  string  `json:"uuid" required:"true" format:"uuid"`
+	UUID  string  `json:"uuid" required:"true" format:"uuid" names:"endpoints/sip/templates.uuid"`
 	Label *string `json:"label" readOnly:"true"`
 }
 
@@ -96,12 +96,6 @@ func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) 
 			}
 			return nil
 		},
-		Present: func(ctx context.Context, _ store.Conn, _ string, objects []*T) error {
-			for _, o := range objects {
-				sectionsOf(o).hideNames(ctx, e)
-			}
-			return nil
-		},
 		Beside: []crud.Beside[T]{{
 			From: kind.parents, By: kind.child,
 			Load: func(ctx context.Context, c store.Conn, objects []*T) error {
@@ -120,18 +114,6 @@ func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) 
 func (s *SIPSections) showTransport() {
 	if s.Transport = nil; s.TransportUUID != nil {
 		s.Transport = &SIPTransportRef{UUID: *s.TransportUUID, Name: s.TransportName}
-	}
-}
-
-// hideNames leaves out the names of templates and of a transport that the caller of ctx is denied to read.
-func (s *SIPSections) hideNames(ctx context.Context, e *crud.Engine) {
-	for i := range s.Templates {
-		if e.MayRead(ctx, "endpoints/sip/templates", s.Templates[i].UUID) != nil {
-			s.Templates[i].Label = nil
-		}
-	}
-	if s.Transport != nil && e.MayRead(ctx, "sip/transports", s.Transport.UUID) != nil {
-		s.Transport.Name = nil
 	}
 }
 

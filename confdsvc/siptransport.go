@@ -21,7 +21,7 @@ type SIPTransport struct {
 
 // SIPTransportRef is a transport as an endpoint names it.
 type SIPTransportRef struct {
-	UUID string  `json:"uuid" required:"true" format:"uuid"`
+	UUID string  `json:"uuid" required:"true" format:"uuid" names:"sip/transports.uuid"`
 	Name *string `json:"name" readOnly:"true"`
 }
 

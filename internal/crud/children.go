@@ -24,6 +24,7 @@ func (l ChildrenOf[P, C]) On(e *Engine) {
 	})
 	e.declare(func() []rest.Operation {
 		parents, children := collectionOf[P](e), collectionOf[C](e)
+		children.parents = append(children.parents, owning{parents, l.Column})
 		plural := underscored(children.Path)
 		theirs := func(placeholder string) string { return l.Column + " = " + placeholder }
 		of := parents.parent()
@@ -34,6 +35,12 @@ func (l ChildrenOf[P, C]) On(e *Engine) {
 		}
 		return ops
 	})
+}
+
+// owning is a collection whose objects have those of another, and the column of these that refers to it.
+type owning struct {
+	collection linkable
+	column     string
 }
 
 // callerOf is the parent that is the caller.

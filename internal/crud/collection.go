@@ -44,6 +44,8 @@ type CollectionOf[T pointer] struct {
 	// matches and finds are the SQL of Matches and of Found.
 	matches map[string]seenSQL
 	finds   []seenSQL
+	// parents are the collections of objects that have these, as [ChildrenOf] declares.
+	parents []owning
 	// sides are those that the objects have of relations.
 	sides []*side
 }

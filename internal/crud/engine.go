@@ -84,6 +84,9 @@ func (e *Engine) Operations() []rest.Operation {
 	e.PathFirst(all)
 	for i := range all {
 		op := &all[i]
+		if op.Reply != nil && op.Produces == "" && !op.Unimplemented {
+			op.Handle = e.shown(op)
+		}
 		if e.Idempotency != nil && op.Method == http.MethodPost && (op.Transactional || op.Idempotent) {
 			op.Idempotent, op.Handle = true, e.idempotent(op.Handle)
 			op.Statuses = append(slices.Clone(op.Statuses), http.StatusConflict, http.StatusUnprocessableEntity)

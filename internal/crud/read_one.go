@@ -20,8 +20,8 @@ func (k *CollectionOf[T]) read(ctx context.Context, r *rest.Request) (rest.Reply
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	object, err = k.forCaller(ctx, object)
-	return rest.Reply{Body: object}, err
+	body, err := k.forCaller(ctx, object)
+	return rest.Reply{Body: body}, err
 }
 
 // Named returns the object that the request's path names, as a GET of it does.

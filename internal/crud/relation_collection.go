@@ -214,8 +214,8 @@ func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) st
 			if err != nil {
 				return rest.Reply{}, err
 			}
-			object, err = k.forCaller(ctx, object)
-			return rest.Reply{Body: object}, err
+			body, err := k.forCaller(ctx, object)
+			return rest.Reply{Body: body}, err
 		},
 	}
 }

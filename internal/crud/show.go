@@ -97,7 +97,7 @@ func (s show[O, E]) loader(near, far *side) loader {
 		of, id := far.collection.tableName(), far.collection.tableName()+"."+far.collection.key().name
 		return seen("SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner, " +
 			flags(far.collection.loaders(structOf[E]()), id) + " AS there" + far.collection.columnsAs(items, near.joining) +
-			" FROM " + near.joining + " JOIN " + of + " ON " + id + " = " + near.joining + "." + far.column +
+			" FROM {" + near.joining + "} AS " + near.joining + " JOIN {" + of + "} AS " + of + " ON " + id + " = " + near.joining + "." + far.column +
 			" WHERE " + far.collection.on().listed(near.joining+"."+near.column, key.kind, "$1"))
 	})
 	load := func(ctx context.Context, c store.Conn, scope string, objects any) error {
@@ -133,9 +133,6 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 	}
 	args := &arguments{[]any{string(keys)}}
 	query := far.collection.on().seen(ctx, begins, args.add)
-	if visible := far.collection.visible(ctx, far.collection.tableName(), args.add); visible != "" {
-		query += " AND " + visible
-	}
 	rows, err := store.Select[*joined[E]](ctx, c, query+order, args.values...)
 	if err != nil {
 		return err

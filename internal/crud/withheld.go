@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
 // What a caller is denied to read by its own path is not read by another path either: an object is in no list and in no other object, and
@@ -45,6 +46,9 @@ func (k *CollectionOf[T]) deniedBy(ctx context.Context, of, path string, add fun
 		return "1 = 1"
 	}
 	var conditions []string
+	if path == "" {
+		conditions = k.deniedParents(ctx, of, add)
+	}
 	for _, name := range k.names() {
 		col := k.byName[name]
 		var values []any
@@ -64,6 +68,19 @@ func (k *CollectionOf[T]) deniedBy(ctx context.Context, of, path string, add fun
 		}
 	}
 	return strings.Join(conditions, " OR ")
+}
+
+// deniedParents returns the conditions for the rows that belong to an object which the caller of ctx is denied to read, or of which they are
+// denied to list what belongs to it.
+func (k *CollectionOf[T]) deniedParents(ctx context.Context, of string, add func(value any) (placeholder string)) (out []string) {
+	for _, p := range k.parents {
+		for _, path := range []string{"", dotted(k.Path)} {
+			if condition := ofHidden(p.collection, of+"."+p.column, p.collection.deniedBy(ctx, p.collection.alias(), path, add)); condition != "" {
+				out = append(out, condition)
+			}
+		}
+	}
+	return out
 }
 
 // visible returns the condition for the rows whose objects the caller of ctx is not denied to read, or "" if nothing is denied.
@@ -166,38 +183,128 @@ func (k *CollectionOf[T]) empty(o T, names []string) error {
 }
 
 // forCaller returns what the caller of ctx reads of an object, which stays as it is.
-func (k *CollectionOf[T]) forCaller(ctx context.Context, o T) (T, error) {
-	names := k.withheld(ctx, o)
-	if len(names) == 0 {
-		return o, nil
+func (k *CollectionOf[T]) forCaller(ctx context.Context, o T) (any, error) {
+	if names := k.withheld(ctx, o); len(names) > 0 {
+		o = cloned(o)
+		if err := k.empty(o, names); err != nil {
+			return nil, err
+		}
 	}
-	shown := cloned(o)
-	return shown, k.empty(shown, names)
+	body, _, err := k.engine.without(ctx, k.schema, o)
+	return body, err
 }
 
-// keepWithheld takes out of what was sent the attributes that the caller of ctx has read as empty because they are denied them, and sends
-// back so: what was read can be written back. It returns the others of those that are nested.
+// without returns what the caller of ctx reads of a body: attributes name none of the objects that they are denied to read. It also returns
+// the access to read one that the body names.
+func (e *Engine) without(ctx context.Context, schema *rest.Schema, body any) (shown any, denied string, err error) {
+	if caller(ctx) == nil {
+		return body, "", nil
+	}
+	value, err := asRead(body)
+	if err != nil {
+		return nil, "", err
+	}
+	known := map[string]func(value any) bool{}
+	value = schema.Without(value, func(ref string, value any) bool {
+		hides, asked := known[ref]
+		if !asked && err == nil {
+			hides, err = e.hides(ctx, ref)
+			known[ref] = hides
+		}
+		if hides == nil || !hides(value) {
+			return false
+		}
+		at := strings.LastIndexByte(ref, '.')
+		denied = e.Service + "." + dotted(ref[:at]) + "." + wordOf(fmt.Sprint(value)) + ".read"
+		return true
+	})
+	if err != nil || denied == "" {
+		return body, "", err
+	}
+	return value, denied, nil
+}
+
+// hides returns what reports whether a value is that of an object that the caller of ctx is denied to read: ref is its collection and its
+// attribute, "contexts.name". It is nil if there are none.
+func (e *Engine) hides(ctx context.Context, ref string) (func(value any) bool, error) {
+	at := strings.LastIndexByte(ref, '.')
+	t, declared := e.byPath[ref[:at]]
+	if !declared {
+		return nil, nil
+	}
+	args := &arguments{}
+	condition := t.denied(ctx, t.tableName(), args.add)
+	if condition == "" {
+		return nil, nil
+	}
+	col, _ := t.column(ref[at+1:])
+	var c store.Conn = e.DB
+	if tx := transactionOf(ctx); tx != nil {
+		c = tx.conn
+	}
+	values, err := store.Select[string](ctx, c, "SELECT CAST("+col.name+" AS text) FROM "+t.tableName()+" WHERE "+condition, args.values...)
+	hidden := make(map[string]bool, len(values))
+	for _, value := range values {
+		hidden[value] = true
+	}
+	return func(value any) bool { return hidden[fmt.Sprint(value)] }, err
+}
+
+// asRead returns a body in the form of rest.ParseJSON.
+func asRead(body any) (any, error) {
+	text, err := rest.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return rest.ParseJSON(text)
+}
+
+// shown makes the handler of an operation one that names no object which its caller is denied to read.
+func (e *Engine) shown(op *rest.Operation) rest.Handler {
+	handle, schema := op.Handle, op.Reply
+	return func(ctx context.Context, r *rest.Request) (reply rest.Reply, err error) {
+		if reply, err = handle(ctx, r); err == nil && reply.Body != nil {
+			reply.Body, _, err = e.without(ctx, schema, reply.Body)
+		}
+		return reply, err
+	}
+}
+
+// keepWithheld takes out of what was sent the attributes that the caller of ctx has read as less than they are because they are denied the
+// rest, and sends back so: what was read can be written back. It returns the others of those that are nested. A list of which the caller has
+// not read all is not replaced by another.
 func (k *CollectionOf[T]) keepWithheld(ctx context.Context, change *ChangeOf[T], nested []sentNested[T]) ([]sentNested[T], error) {
-	names := k.withheld(ctx, change.Old)
-	if len(names) == 0 {
+	if caller(ctx) == nil {
 		return nested, nil
 	}
-	shown, err := k.forCaller(ctx, change.Old)
+	body, err := k.forCaller(ctx, change.Old)
 	if err != nil {
 		return nil, err
 	}
-	text, err := rest.Marshal(shown)
+	shown, err := asRead(body)
 	if err != nil {
 		return nil, err
 	}
-	read, err := rest.ParseJSON(text)
+	whole, err := asRead(change.Old)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		if change.Sent.Has(name) && reflect.DeepEqual(change.Sent.Value(name), read.(map[string]any)[name]) {
-			change.Sent = change.Sent.Without(name)
-			nested = slices.DeleteFunc(slices.Clone(nested), func(n sentNested[T]) bool { return n.Name == name })
+	_, denied, err := k.engine.without(ctx, k.schema, change.Old)
+	if err != nil {
+		return nil, err
+	}
+	withheld := k.withheld(ctx, change.Old)
+	for i := range k.schema.Properties {
+		p := &k.schema.Properties[i]
+		read, is := shown.(map[string]any)[p.Name], whole.(map[string]any)[p.Name]
+		if !change.Sent.Has(p.Name) || !slices.Contains(withheld, p.Name) && reflect.DeepEqual(read, is) {
+			continue
+		}
+		if p.Schema.Writes(change.Sent.Value(p.Name), read) {
+			change.Sent = change.Sent.Without(p.Name)
+			nested = slices.DeleteFunc(slices.Clone(nested), func(n sentNested[T]) bool { return n.Name == p.Name })
+		} else if _, list := is.([]any); list && denied != "" && !p.ReadOnly {
+			return nil, notAllowed("Your token denies %s, which this replaces", denied)
 		}
 	}
 	return nested, nil
