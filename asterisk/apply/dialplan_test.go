@@ -80,18 +80,22 @@ exten => s,1(label),Hangup()
 	}
 }
 
-// An Asterisk that takes changes of the dialplan is told of them, and reads all of it when it refuses one. Whoever insists makes it read all
-// files.
+// An Asterisk that takes changes of the dialplan is told of them, without a look at its log, and reads all of it when it refuses one. Whoever
+// insists makes it read all files.
 func TestDialplanIsToldAndReadAgain(t *testing.T) {
 	db := storetest.SQLite(t)
 	plant(t, db)
 	var n *system
 	s := pbx(t, &n)
+	log := filepath.Join(t.TempDir(), "messages.log")
 	s.Handle("DialplanExtensionAdd", func(c *amitest.Session, a ami.Message) {
+		if err := os.WriteFile(log, []byte("[Nov 22 23:04:24] ERROR[1] x.c: of something else\n"), 0o600); err != nil {
+			t.Error(err)
+		}
 		c.Respond(a, map[bool]string{true: "Error", false: "Success"}[a.Get("Application") == "Busy"], "Message", "Whatever")
 	})
 	s.Handle("DialplanExtensionRemove", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Success", "Message", "Removed") })
-	n = start(t, db, withManager(s), false)
+	n = start(t, db, withLog(s, log), false)
 	wantReloads := func(when string, force bool, want ...string) {
 		t.Helper()
 		before := len(s.Reloads())
@@ -102,6 +106,9 @@ func TestDialplanIsToldAndReadAgain(t *testing.T) {
 		wantState(t, job, helpers.JobDone, "")
 		if got := s.Reloads()[before:]; !slices.Equal(got, want) {
 			t.Errorf("%s: it reloads %q, want %q", when, got, want)
+		}
+		if said := grumbles(job); len(want) == 0 && len(said) > 0 {
+			t.Errorf("%s: %q", when, said)
 		}
 	}
 	wantReloads("the first one", false, "pbx_config", "res_pjsip")

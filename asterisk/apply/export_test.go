@@ -44,3 +44,6 @@ func DialplanActions(from, to []byte) (all []string, ok bool) {
 
 // Unstamped gives files their stamps, and takes them away; see unstamped.
 func Unstamped(files generation.Files) generation.Files { return unstamped(stamped(files, "id")) }
+
+// LogRests returns what reports, of the sizes of a log from moment to moment, whether it rests; see growth.
+func LogRests() func(size int64) bool { return new(growth).rests }

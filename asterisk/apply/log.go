@@ -23,6 +23,7 @@ const (
 	maxTold        = 20                    // in the log of a job
 	logQuiet       = 50 * time.Millisecond // Asterisk writes its log a moment after it has answered
 	maxLogRestless = 20                    // how often it is looked at again while it grows
+	maxLogCalm     = 16 << 10              // by how much it grows in a moment with what calls do, and not with what waits to be written
 )
 
 // logMark is a place in Asterisk's log.
@@ -56,7 +57,7 @@ func markLog(path string) (logMark, error) {
 	return logMark{path, info}, f.Close()
 }
 
-// complaints returns the warnings and the errors that the log has got since, once it has not grown for a moment. Those of calls are none.
+// complaints returns the warnings and the errors that the log has got since, once it rests. Those of calls are none.
 func (m logMark) complaints(ctx context.Context) ([]string, error) {
 	m.settle(ctx)
 	f, info, err := openLog(m.path)
@@ -74,16 +75,34 @@ func (m logMark) complaints(ctx context.Context) ([]string, error) {
 	return complaintsIn(io.LimitReader(f, maxLogBytes))
 }
 
-// settle waits until the log has not grown for a moment.
+// settle waits until the log rests.
 func (m logMark) settle(ctx context.Context) {
-	for size, i := int64(-1), 0; i < maxLogRestless && ctx.Err() == nil; i++ {
+	var g growth
+	for i := 0; i < maxLogRestless && ctx.Err() == nil; i++ {
 		info, err := os.Stat(m.path)
-		if err != nil || info.Size() == size {
+		if err != nil || g.rests(info.Size()) {
 			return
 		}
-		size = info.Size()
 		pause(ctx, logQuiet)
 	}
+}
+
+// growth is how a log grows from moment to moment.
+type growth struct {
+	size        int64
+	looks, calm int // how often it was looked at, and for how many moments it has hardly grown
+}
+
+// rests reports whether a log of this size now has not grown for a moment, or hardly for two.
+func (g *growth) rests(size int64) bool {
+	grown, first := size-g.size, g.looks == 0
+	g.size, g.looks = size, g.looks+1
+	if first || grown < 0 || grown > maxLogCalm {
+		g.calm = 0
+		return false
+	}
+	g.calm++
+	return grown == 0 || g.calm == 2
 }
 
 var (

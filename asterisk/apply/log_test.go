@@ -143,6 +143,37 @@ func TestLongLogOfAsterisk(t *testing.T) {
 	}
 }
 
+// A log rests although calls write into it, but not while what a reload has said is still being written.
+func TestLogRests(t *testing.T) {
+	const call, much = 1000, 1 << 20
+	for name, test := range map[string]struct {
+		grows []int64
+		want  int // after how many moments it rests; 0: not yet
+	}{
+		"nobody writes": {[]int64{0}, 1},
+		"calls":         {[]int64{call, call}, 2},
+		"a reload":      {[]int64{much, much, much}, 0},
+		"its end":       {[]int64{call, much, call, 0}, 4},
+		"a new file":    {[]int64{call, -call, call, call}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			size, got := int64(5000), 0
+			rests := apply.LogRests()
+			if rests(size) {
+				t.Error("at once")
+			}
+			for i, by := range test.grows {
+				if size += by; got == 0 && rests(size) {
+					got = i + 1
+				}
+			}
+			if got != test.want {
+				t.Errorf("it rests after %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
 // What Asterisk cannot be asked for is read once more after its start. While a fault in its own file keeps it from that, jobs that change it,
 // and the next ones, fail with the reason, although what else is stored is live; once it is mended, it is read.
 func TestMusicThatCannotBeRead(t *testing.T) {

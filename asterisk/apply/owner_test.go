@@ -25,7 +25,7 @@ func TestFolderThatAsteriskDoesNotRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		b := &box{configured: "1111", telephones: []string{"alice"}}
 		s := pbx(t, &b.system)
-		s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+		denies(s, "VoicemailUserStatus")
 		old, right, fresh := t.TempDir(), t.TempDir(), t.TempDir()
 		reads := make(chan string, 1) // the folder that Asterisk reads
 		s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) {

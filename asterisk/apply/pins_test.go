@@ -171,7 +171,7 @@ func TestChosenPINs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		b := &box{configured: "1111", telephones: []string{"alice"}}
 		s := pbx(t, &b.system)
-		s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+		denies(s, "VoicemailUserStatus")
 		want := func(when, configured, inFolder string, forgotten, remembered int) {
 			t.Helper()
 			gotConfigured, gotInFolder, gotForgotten := b.get()
@@ -293,7 +293,7 @@ func TestPINHeardLate(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				b := &box{configured: "1111", telephones: []string{"alice"}}
 				s := pbx(t, &b.system)
-				s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+				denies(s, "VoicemailUserStatus")
 				var away atomic.Int32
 				away.Store(test.away)
 				start(t, db, func(o *apply.Settings) {
@@ -337,7 +337,7 @@ func TestPINHeardTwice(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		b := &box{configured: "1111", telephones: []string{"alice"}}
 		s := pbx(t, &b.system)
-		s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+		denies(s, "VoicemailUserStatus")
 		start(t, db, func(o *apply.Settings) {
 			withManager(s)(o)
 			o.Late = time.Hour
@@ -377,7 +377,7 @@ func testAPINThatCannotBeForgotten(t *testing.T, closed bool) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		b := &box{configured: "1111", telephones: []string{"alice"}, closed: closed}
 		s := pbx(t, &b.system)
-		s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+		denies(s, "VoicemailUserStatus")
 		start(t, db, withManager(s), false, b.options)
 		wantState(t, do(t, b.system), helpers.JobDone, "")
 		b.set("3333", "2222")

@@ -26,6 +26,8 @@ type running struct {
 	folder, id string
 	// sure says that Asterisk has what is live.
 	sure bool
+	// reloaded says that it has read a file since.
+	reloaded bool
 }
 
 // maxAsked is how many telephones, or mailboxes, Asterisk is asked for one by one: it takes it long to list all that it has.
@@ -33,6 +35,7 @@ const maxAsked = 20
 
 // Reload implements [generation.Asterisk].
 func (a *running) Reload(ctx context.Context, module string) error {
+	a.reloaded = true
 	err := a.client.Reload(ctx, module)
 	if refused, ok := errors.AsType[*ami.ReloadError](err); ok && refused.Missing {
 		return fmt.Errorf("%w: %w", generation.ErrNoModule, err)
@@ -51,7 +54,7 @@ func (a *running) Verify(ctx context.Context, from, files generation.Files) erro
 		return err
 	}
 	var said []string
-	if a.complaints != nil {
+	if a.complaints != nil && a.reloaded { // of what it was told it has answered already
 		said = a.complaints(ctx)
 	}
 	refused := named(files, said)
@@ -121,20 +124,10 @@ func (a *running) missingEndpoints(ctx context.Context, f *conf.File) ([]string,
 			want = append(want, section.Name)
 		}
 	}
-	if len(want) > maxAsked {
-		return a.missing(ctx, want, ami.Endpoints)
-	}
-	var missing []string
-	for _, name := range want {
+	return a.missing(ctx, want, ami.Endpoints, func(ctx context.Context, name string) (bool, error) {
 		has, err := ami.Endpoint(ctx, a.client, name)
-		if err != nil {
-			return nil, err
-		}
-		if len(has) == 0 {
-			missing = append(missing, name)
-		}
-	}
-	return missing, nil
+		return len(has) > 0, err
+	})
 }
 
 func (a *running) missingQueues(ctx context.Context, f *conf.File) ([]string, error) {
@@ -144,7 +137,7 @@ func (a *running) missingQueues(ctx context.Context, f *conf.File) ([]string, er
 			want = append(want, section.Name)
 		}
 	}
-	return stampedNames("queues.conf", "queues")(a.missing(ctx, want, ami.Queues))
+	return stampedNames("queues.conf", "queues")(a.missing(ctx, want, ami.Queues, nil))
 }
 
 func (a *running) missingMailboxes(ctx context.Context, f *conf.File) ([]string, error) {
@@ -157,7 +150,10 @@ func (a *running) missingMailboxes(ctx context.Context, f *conf.File) ([]string,
 			want = append(want, v.Name+"@"+section.Name)
 		}
 	}
-	return stampedNames("voicemail.conf", "mailboxes")(a.missing(ctx, want, ami.Mailboxes))
+	return stampedNames("voicemail.conf", "mailboxes")(a.missing(ctx, want, ami.Mailboxes, func(ctx context.Context, name string) (bool, error) {
+		number, in, _ := strings.Cut(name, "@")
+		return ami.HasMailbox(ctx, a.client, number, in)
+	}))
 }
 
 // stampedNames makes it an [unreadError] if the stamp of a file is among what is missing.
@@ -170,14 +166,28 @@ func stampedNames(file, what string) func(missing []string, err error) ([]string
 	}
 }
 
-// missing returns what the files have and Asterisk has not.
-func (a *running) missing(ctx context.Context, want []string, ask func(context.Context, ami.Doer) (map[string]bool, error)) ([]string, error) {
+// missing returns what the files have and Asterisk has not. It is asked for few one by one, where one can be asked for.
+func (a *running) missing(
+	ctx context.Context, want []string, ask func(context.Context, ami.Doer) (map[string]bool, error), askOne func(context.Context, string) (bool, error),
+) (missing []string, err error) {
 	if len(want) == 0 {
 		return nil, nil
 	}
-	there, err := ask(ctx, a.client)
-	if err != nil {
-		return nil, err
+	if askOne == nil || len(want) > maxAsked {
+		there, err := ask(ctx, a.client)
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(want, func(name string) bool { return there[name] }), nil
 	}
-	return slices.DeleteFunc(want, func(name string) bool { return there[name] }), nil
+	for _, name := range want {
+		has, err := askOne(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !has {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
 }

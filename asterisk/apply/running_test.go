@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,22 +31,21 @@ func lists(s *amitest.Server, n **system, queues, boxes string) {
 		}
 		c.List(a, "QueueSummary", "Queue", all...)
 	})
-	s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) {
-		if boxes == "" {
-			c.Respond(a, "Success", "Message", "There are no voicemail users currently defined.")
+	s.Handle("VoicemailUserStatus", func(c *amitest.Session, a ami.Message) {
+		has := boxes != "" && a.Get("Context") == "ringfence-folder" && slices.Contains((*n).sums("voicemail.conf", "(.*) = "), a.Get("Mailbox"))
+		if !has && !slices.Contains(strings.Fields(boxes), a.Get("Mailbox")+"@"+a.Get("Context")) {
+			c.Respond(a, "Success", "Message", "There is no voicemail user of the given info.")
 			return
 		}
-		id := a.Get("ActionID")
-		c.Respond(a, "Success", "EventList", "start", "Message", "Voicemail user list will follow")
-		for _, box := range append((*n).sums("voicemail.conf", "(.*) = "), strings.Fields(boxes)...) {
-			number, context, in := strings.Cut(box, "@")
-			if !in {
-				context = "ringfence-folder"
-			}
-			c.Event("VoicemailUserEntry", "ActionID", id, "VMContext", context, "VoiceMailbox", number)
-		}
-		c.Event("VoicemailUserEntryComplete", "ActionID", id, "EventList", "Complete")
+		c.List(a, "VoicemailUserDetail", "VoiceMailbox", a.Get("Mailbox"))
 	})
+}
+
+// denies makes the server one whose account may not do these actions.
+func denies(s *amitest.Server, actions ...string) {
+	for _, action := range actions {
+		s.Handle(action, func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+	}
 }
 
 // Queues and mailboxes that Asterisk has not after the reload take the change back.
@@ -88,9 +88,7 @@ func TestReadBackWithoutTheRight(t *testing.T) {
 	var n *system
 	s := pbx(t, &n)
 	lists(s, &n, "grp-a grp-b", "")
-	for _, action := range []string{"VoicemailUsersList", "ShowDialPlan", "PJSIPShowEndpoints", "PJSIPShowEndpoint"} {
-		s.Handle(action, func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
-	}
+	denies(s, "VoicemailUserStatus", "ShowDialPlan", "PJSIPShowEndpoints", "PJSIPShowEndpoint")
 	n = start(t, storetest.SQLite(t), withManager(s), false)
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues, "voicemail.conf", mailboxes)
 	job := do(t, n)
@@ -112,8 +110,8 @@ func TestReadBackWithoutTheModule(t *testing.T) {
 	var n *system
 	s := pbx(t, &n)
 	lists(s, &n, "grp-a grp-b", "")
-	s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) {
-		c.Respond(a, "Error", "Message", "Invalid/unknown command: VoicemailUsersList. Use Action: ListCommands to show available commands.")
+	s.Handle("VoicemailUserStatus", func(c *amitest.Session, a ami.Message) {
+		c.Respond(a, "Error", "Message", "Invalid/unknown command: VoicemailUserStatus. Use Action: ListCommands to show available commands.")
 	})
 	n = start(t, storetest.SQLite(t), withManager(s), false)
 	do(t, n)
@@ -127,15 +125,16 @@ func TestReadBackOfWhatHasChanged(t *testing.T) {
 	s := pbx(t, &n)
 	lists(s, &n, "grp-a grp-b", "101@internal 102@internal")
 	n = start(t, storetest.SQLite(t), withManager(s), false)
+	numbers := regexp.MustCompile(`^\d{3}$`) // those of mailboxes, and not of the stamp
 	begin := len(s.Actions())
 	wantAsked := func(when string, want ...string) {
 		t.Helper()
 		wantState(t, do(t, n), helpers.JobDone, "")
 		asked := map[string]bool{}
 		for _, a := range s.Actions()[begin:] {
-			for _, name := range []string{"PJSIPShowEndpoints", "PJSIPShowEndpoint", "QueueSummary", "VoicemailUsersList"} {
+			for _, name := range []string{"PJSIPShowEndpoints", "PJSIPShowEndpoint", "QueueSummary", "VoicemailUsersList", "VoicemailUserStatus"} {
 				if a.Get("Action") == name {
-					asked[strings.TrimSpace(name+" "+a.Get("Endpoint"))] = true
+					asked[strings.TrimSpace(name+" "+a.Get("Endpoint")+numbers.FindString(a.Get("Mailbox")))] = true
 				}
 			}
 		}
@@ -144,15 +143,19 @@ func TestReadBackOfWhatHasChanged(t *testing.T) {
 			t.Errorf("%s: it asks for %q, want %q", when, got, want)
 		}
 	}
+	const stamp = "VoicemailUserStatus"
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob"), "queues.conf", queues, "voicemail.conf", mailboxes)
-	wantAsked("the first one", "PJSIPShowEndpoint alice", "PJSIPShowEndpoint bob", "PJSIPShowEndpoint ringfence-folder", "QueueSummary", "VoicemailUsersList")
+	wantAsked("the first one", "PJSIPShowEndpoint alice", "PJSIPShowEndpoint bob", "PJSIPShowEndpoint ringfence-folder", "QueueSummary", stamp, stamp+" 101", stamp+" 102")
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob", "carol"), "queues.conf", queues, "voicemail.conf", mailboxes)
 	wantAsked("a telephone more", "PJSIPShowEndpoint carol", "PJSIPShowEndpoint ringfence-folder")
 	n.store("extensions.conf", alice+"exten = 102,1,Hangup()\n", "pjsip.conf", telephones("alice", "bob", "carol"), "queues.conf", queues, "voicemail.conf", mailboxes)
 	wantAsked("an extension more", "PJSIPShowEndpoint ringfence-folder")
 	s.Disconnect()
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob", "carol"), "queues.conf", queues, "voicemail.conf", mailboxes)
-	wantAsked("Asterisk was away", "PJSIPShowEndpoint alice", "PJSIPShowEndpoint bob", "PJSIPShowEndpoint carol", "PJSIPShowEndpoint ringfence-folder", "QueueSummary", "VoicemailUsersList")
+	wantAsked("Asterisk was away", "PJSIPShowEndpoint alice", "PJSIPShowEndpoint bob", "PJSIPShowEndpoint carol", "PJSIPShowEndpoint ringfence-folder", "QueueSummary", stamp, stamp+" 101", stamp+" 102")
+	lists(s, &n, "grp-a grp-b", "101@internal 102@internal 103@internal")
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob", "carol"), "queues.conf", queues, "voicemail.conf", mailboxes+"103 => 1234,Carol\n")
+	wantAsked("a mailbox more", "PJSIPShowEndpoint ringfence-folder", stamp, stamp+" 103")
 }
 
 // Files without their stamps are as they were.

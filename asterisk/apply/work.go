@@ -439,5 +439,5 @@ func (s *Service) reach(ctx context.Context) (generation.Asterisk, error) {
 	if err := conn.Booted(ctx); err != nil {
 		return nil, err
 	}
-	return &running{s.client, func(message string) { slog.Warn(message) }, nil, s.settings.Folder, s.id, !s.unsure.Load()}, nil
+	return &running{s.client, func(message string) { slog.Warn(message) }, nil, s.settings.Folder, s.id, !s.unsure.Load(), false}, nil
 }

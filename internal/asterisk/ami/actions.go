@@ -103,6 +103,12 @@ func Mailboxes(ctx context.Context, d Doer) (map[string]bool, error) {
 	return names(ctx, d, "VoicemailUsersList", "VoicemailUserEntry", func(m Message) string { return m.Get("VoiceMailbox") + "@" + m.Get("VMContext") })
 }
 
+// HasMailbox reports whether Asterisk has a mailbox, without looking into the folders of all, as a list does. It needs write = reporting or call.
+func HasMailbox(ctx context.Context, d Doer, number, in string) (bool, error) {
+	events, err := d.List(ctx, Action{"VoicemailUserStatus", []Header{{"Context", in}, {"Mailbox", number}}})
+	return len(events) > 0, err
+}
+
 // names returns the names in the events of a list.
 func names(ctx context.Context, d Doer, action, event string, name func(Message) string) (map[string]bool, error) {
 	events, err := d.List(ctx, Action{Name: action})

@@ -252,7 +252,8 @@ func (c *Conn) response(m Message) {
 		return // of an action that nobody waits for any more
 	}
 	p.response = m
-	none := strings.HasPrefix(m.Get("Message"), "There are no ") // voicemail users currently defined: said in place of an empty list
+	said := m.Get("Message") // about voicemail users, in place of an empty list
+	none := strings.HasPrefix(said, "There are no ") || strings.HasPrefix(said, "There is no ")
 	if !p.list || none || m.Get("Response") == "Error" {
 		c.settle(id, p)
 	}
