@@ -145,13 +145,24 @@ func writeEntries(w *conf.Writer, entries []entry) {
 		if isPattern, other := strings.HasPrefix(a.exten, "_"), strings.HasPrefix(b.exten, "_"); isPattern != other {
 			return map[bool]int{true: -1, false: 1}[isPattern]
 		}
-		return strings.Compare(strings.ReplaceAll(b.exten, "-", ""), strings.ReplaceAll(a.exten, "-", ""))
+		return compareDashless(b.exten, a.exten)
 	})
 	for _, e := range entries {
 		if e.hint != "" {
 			w.Object("exten", e.exten+",hint,"+e.hint)
 		}
 		writeSteps(w, e.exten, e.steps)
+	}
+}
+
+// compareDashless compares two numbers without their dashes, of which Asterisk takes no notice.
+func compareDashless(a, b string) int {
+	for {
+		a, b = strings.TrimLeft(a, "-"), strings.TrimLeft(b, "-")
+		if a == "" || b == "" || a[0] != b[0] {
+			return strings.Compare(a, b)
+		}
+		a, b = a[1:], b[1:]
 	}
 }
 

@@ -3,8 +3,11 @@ package asterisk
 import (
 	"cmp"
 	"embed"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/asterisk/conf"
@@ -41,31 +44,52 @@ type part struct {
 // parts are all parts, each added by its own file.
 var parts []part
 
-// Generate returns the files for a snapshot, and what they lack of it, and why.
+// Generate returns the files for a snapshot, and what they lack of it, and why. It writes them side by side.
 func Generate(s *confdsvc.Snapshot, o Options) (Files, []leftout.Omission, error) {
 	p := newPlan(s, o)
-	all := slices.SortedFunc(slices.Values(parts), func(a, b part) int {
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name))
-	})
+	byFile := map[string][]part{}
+	for _, one := range slices.SortedFunc(slices.Values(parts), func(a, b part) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name))
+	}) {
+		byFile[one.file] = append(byFile[one.file], one)
+	}
+	names := slices.Sorted(maps.Keys(byFile))
+	texts, left, errs := make([][]byte, len(names)), make([][]leftout.Omission, len(names)), make([]error, len(names))
+	var work sync.WaitGroup
+	for i, name := range names {
+		work.Go(func() { texts[i], left[i], errs[i] = p.writeFile(name, byFile[name]) })
+	}
+	work.Wait()
 	files := Files{}
-	for i := 0; i < len(all); {
-		w, name := &conf.Writer{}, all[i].file
-		w.Comment(conf.Mark)
-		for ; i < len(all) && all[i].file == name; i++ {
-			w.Blank()
-			all[i].write(p, w)
-		}
-		text, err := w.Bytes()
-		if err != nil {
-			return nil, nil, fmt.Errorf("writing %s: %w", name, err)
-		}
-		if name == "extensions.conf" {
-			text = p.mute(text)
-		}
-		files[name] = text
-		p.leaveTaken(name, text)
+	for i, name := range names {
+		files[name] = texts[i]
+		p.left = append(p.left, left[i]...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
 	}
 	return files, p.left, nil
+}
+
+// writeFile writes a file of these parts, and returns what it lacks.
+func (p *plan) writeFile(name string, parts []part) ([]byte, []leftout.Omission, error) {
+	own := *p // for what it leaves out alone: the rest is only read
+	own.left = nil
+	w := &conf.Writer{}
+	w.Comment(conf.Mark)
+	for _, one := range parts {
+		w.Blank()
+		one.write(&own, w)
+	}
+	text, err := w.Bytes()
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing %s: %w", name, err)
+	}
+	if name == "extensions.conf" {
+		text = own.mute(text)
+	}
+	own.leaveTaken(name, text)
+	return text, own.left, nil
 }
 
 //go:embed static
