@@ -61,9 +61,13 @@ func (b *bench) applyRows() ([]row, error) {
 		}{
 			{"s/first", "the first apply", firstSeconds},
 			{"s/ringtime", "a change of one user's ring time", changeSeconds},
-			{"s/name", "a change of one user's name, which is in pjsip.conf", changeSeconds},
+			{"ms/ringtime", "the longest call to be answered during that", callMillis},
+			{"s/name", "a change of one user's name", changeSeconds},
+			{"ms/name", "the longest call to be answered during that", callMillis},
+			{"s/password", "a change of one telephone's password", changeSeconds},
+			{"ms/password", "the longest call to be answered during that", callMillis},
 			{"s/user", "one user more", changeSeconds},
-			{"ms/call", "the longest call to be answered meanwhile", callMillis},
+			{"ms/user", "the longest call to be answered during that", callMillis},
 			{"s/force", "Asterisk reads all files", 0},
 		} {
 			r := row{what: "a real Asterisk with " + size[1] + ": " + one.what, verdict: skipped, measured: "there is no Asterisk: set ASTERISK_ROOT"}
