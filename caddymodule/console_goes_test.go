@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
@@ -35,10 +37,23 @@ func TestConsoleTellsWhatGoesAndWhomToAsk(t *testing.T) {
 	o.until(`document.querySelector('dialog[open]')?.textContent.includes('2 × Users (Telephony)') && document.querySelector('dialog').textContent.includes('1 × Users (People and rights)')`, "what goes is not counted")
 	o.until(`document.querySelector('dialog').textContent.includes('logged out by this: berta (1 session)')`, "who is logged in is not named")
 	o.until(`document.querySelector('dialog button.danger').disabled`, "the name need not be typed")
+	o.enter("To go on, type its name: Berlin", "berlin")
+	o.hit(kb.Enter)
+	o.until(`document.querySelector('dialog[open] button.danger').disabled`, "Enter answers for who has typed another name")
 	o.enter("To go on, type its name: Berlin", "Berlin")
 	o.until(`!document.querySelector('dialog button.danger').disabled`, "the typed name is not taken")
 	g.Do(t, "GET", auth+"/tenants/"+tenant, admin, "").Want(200)
-	o.press("Delete all of it")
+	o.press("Cancel")
+	o.until(`!document.querySelector('dialog')`, "the question stays")
+	g.Do(t, "GET", auth+"/tenants/"+tenant, admin, "").Want(200)
+	o.goTo("#/auth/tenants", "Tenants")
+	o.reads("2 in all")
+	o.until(`!document.querySelector('main input[type=checkbox][aria-label^="Choose"]')`, "tenants are deleted in the list, which does not tell what goes")
+	o.goTo("#/auth/tenants/"+tenant, "Berlin")
+	o.press("Delete")
+	o.see("dialog[open]")
+	o.enter("To go on, type its name: Berlin", "Berlin")
+	o.hit(kb.Enter)
 	o.reads("Berlin was deleted.")
 	g.Do(t, "GET", auth+"/tenants/"+tenant, admin, "").Want(404)
 	o.clean(t, "while a tenant was deleted")

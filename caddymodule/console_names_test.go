@@ -205,6 +205,25 @@ func TestConsoleFiltersLists(t *testing.T) {
 	}
 	o.goTo("", "Sign in")
 	o.signIn("admin", adminPassword)
+
+	// While the audit is looked through, the page says so: at first in words, and later beside what it showed before.
+	o.script(t, `window.ask = fetch, window.fetch = (path, options) => new Promise((done) => {
+		const go = () => done(ask(path, options));
+		String(path).includes('/audit') ? window.letGo = go : go();
+	}), ''`)
+	o.goTo("#/auth/audit", "Audit")
+	const busy = `document.querySelector('main [aria-live][aria-busy="true"]')`
+	o.until(busy+`?.textContent === 'Loading…'`, "the page does not say that it loads")
+	o.script(t, `letGo(), ''`)
+	o.until(`document.querySelector('main [aria-live][aria-busy="false"] tbody tr')`, "the page still says that it loads")
+	o.script(t, `letGo = null, ''`)
+	o.enter("Search Audit", "Mine")
+	o.until(`letGo && `+busy+`?.querySelector('tbody tr') && Number(getComputedStyle(`+busy+`).opacity) < 1`, "what was there before looks like what was asked for")
+	o.script(t, `letGo(), ''`)
+	o.until(`document.querySelector('main [aria-live][aria-busy="false"]')`, "the page still says that it loads")
+	shows("the search", "Mine")
+	o.script(t, `window.fetch = ask, ''`)
+	o.goTo("#/auth/users", "Users")
 	o.goTo("#/auth/audit", "Audit")
 	o.press("Filters")
 	choose := func(label, said string) {

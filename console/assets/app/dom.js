@@ -93,7 +93,8 @@ export const ask = (title, text, action = 'Delete', typed = '') => new Promise((
       h('h2', { id }, title), text,
       input && h('p', { class: 'field' }, h('label', { for: input.id }, `To go on, type its name: ${typed}`), input),
       h('p', { class: 'actions' },
-        h('button', { value: 'no', autofocus: true }, 'Cancel'),
+        // Enter in the field answers as the first button that submits does: that is not this one.
+        h('button', { type: typed ? 'button' : 'submit', value: 'no', autofocus: true, click: () => dialog.close('no') }, 'Cancel'),
         sure)));
   document.body.append(dialog);
   dialog.showModal();

@@ -152,7 +152,8 @@ export const show = async (main, resource, query) => {
       link: resource.itemPath && resource.read ? (object) => `${base}/${encodeURIComponent(idOf(resource.parameter, object))}` : undefined,
       sort: { can: (name) => orderOf(resource).includes(name), by: (name) => go({ order: name, direction: state.order === name && state.direction === 'asc' ? 'desc' : 'asc', page: 1 }),
         state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined) },
-      pick: resource.remove && { all: pickAll(objects), one: (object) => pickOne(object) },
+      // What goes with much else is deleted on its own page, which tells what.
+      pick: resource.remove && !takes(resource.remove, 'dry_run') && { all: pickAll(objects), one: (object) => pickOne(object) },
     }) : empty(resource, state, () => {
       search.value = '';
       drawFilters({});
