@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,7 @@ type engine struct {
 	data string // the data folder
 	keys string // the sealing keys, or "" for those in the data folder
 	db   *store.Late
-	room *store.Probe // of the data folder
+	room *store.Probe // of the folders in which the gateway writes
 	auth *authsvc.Service
 	// confd is the telephony configuration service; helpers the helper endpoints.
 	confd   *rest.Service
@@ -110,7 +111,13 @@ func newEngine(key, data, keys string) (*engine, error) {
 	auth.UseCache(cache)
 	auth.UseNode(describeNode)
 	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, telephone: phone, cache: cache, metrics: metrics, box: box, keys: keys}
-	e.room = store.NewProbe(func(context.Context) error { return tryRoom(data) })
+	folders := []string{data}
+	if path, isFile := strings.CutPrefix(key, open.SQLiteScheme); isFile { // which may be on another disk
+		if inData, err := open.Key(open.SQLiteScheme + filepath.Join(data, filepath.Base(path))); err != nil || inData != key {
+			folders = append(folders, filepath.Dir(path))
+		}
+	}
+	e.room = store.NewProbe(func(context.Context) error { return tryRoom(folders) })
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }

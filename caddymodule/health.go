@@ -20,8 +20,8 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_health", httpcaddyfile.Before, "redir") // and so before every gate
 }
 
-// Health serves GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database is reachable and the data folder can be
-// written, and 503 with the reason otherwise, as of a second ago at most. Both are for load balancers: they need no token, and reveal only the
+// Health serves GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database is reachable and the folders of the data and of
+// the database can be written, and 503 with the reason otherwise, as of a second ago at most. Both are for load balancers: they need no token, and reveal only the
 // state. It passes other paths on.
 type Health struct {
 	app     *App
@@ -71,9 +71,9 @@ func (h *Health) log(err error) {
 	h.app.log.Info("ready again")
 }
 
-// errUnwritable is that the data folder cannot be written, and errNoRoom that its disk is full.
+// errUnwritable is that the data folder, or that of an SQLite database, cannot be written, and errNoRoom that its disk is full.
 var (
-	errUnwritable = errors.New("data folder not writable")
+	errUnwritable = errors.New("disk not writable")
 	errNoRoom     = errors.New("disk full")
 )
 
@@ -90,21 +90,22 @@ func unreadiness(err error) string {
 // roomTried is how much is written to see whether there is room: more than an ordinary transaction adds to a database.
 const roomTried = 64 << 10
 
-// tryRoom returns an error if the data folder cannot take another file. It tries, because quotas and broken disks do not show in numbers.
-func tryRoom(folder string) error {
-	name := filepath.Join(folder, ".room")
-	err := os.WriteFile(name, make([]byte, roomTried), 0o600)
-	if removed := os.Remove(name); err == nil { // what was written of it too
-		err = removed
+// tryRoom returns an error if one of the folders cannot take another file. It tries, because quotas and broken disks do not show in numbers.
+func tryRoom(folders []string) error {
+	for _, folder := range folders {
+		name := filepath.Join(folder, ".room")
+		err := os.WriteFile(name, make([]byte, roomTried), 0o600)
+		if removed := os.Remove(name); err == nil { // what was written of it too
+			err = removed
+		}
+		switch {
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+			return fmt.Errorf("%w: %w", errNoRoom, err)
+		case err != nil:
+			return fmt.Errorf("%w: %w", errUnwritable, err)
+		}
 	}
-	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%w: %w", errNoRoom, err)
-	case err != nil:
-		return fmt.Errorf("%w: %w", errUnwritable, err)
-	default:
-		return nil
-	}
+	return nil
 }
 
 func state(w http.ResponseWriter, r *http.Request, status int, text string) error {

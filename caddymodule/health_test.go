@@ -13,11 +13,11 @@ import (
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
-// A full disk, and a data folder that cannot be written, make the gateway unready, with the reason, until they are mended.
+// A full disk, and one that cannot be written, make the gateway unready, with the reason, until they are mended: that of the data folder, and
+// that of a database elsewhere.
 func TestFullDiskIsNotReady(t *testing.T) {
-	g := newGateway(t)
-	g.load(t)
-	probe := filepath.Join(g.dir, "data", ".room")
+	elsewhere := t.TempDir()
+	g := loadDefault(t, "sqlite://"+filepath.Join(elsewhere, "ringfence.db"))
 	becomes := func(status int, body string) {
 		t.Helper()
 		gatewaytest.Eventually(t, time.Minute, func() error {
@@ -28,20 +28,23 @@ func TestFullDiskIsNotReady(t *testing.T) {
 		})
 	}
 	becomes(200, "ready")
-	// What is written there is refused as on a full disk. The probe removes what it wrote, and so mends it.
-	if err := os.Symlink("/dev/full", probe); err != nil {
-		t.Fatal(err)
-	}
-	becomes(503, "disk full")
-	becomes(200, "ready")
-	if err := os.Mkdir(probe, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	becomes(503, "data folder not writable")
-	g.Do(t, "GET", "/healthz", "", "").Want(200)
-	becomes(200, "ready")
-	if _, err := os.Lstat(probe); !os.IsNotExist(err) {
-		t.Errorf("the probe's file stays: %v", err)
+	for _, folder := range []string{filepath.Join(g.dir, "data"), elsewhere} {
+		probe := filepath.Join(folder, ".room")
+		// What is written there is refused as on a full disk. The probe removes what it wrote, and so mends it.
+		if err := os.Symlink("/dev/full", probe); err != nil {
+			t.Fatal(err)
+		}
+		becomes(503, "disk full")
+		becomes(200, "ready")
+		if err := os.Mkdir(probe, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		becomes(503, "disk not writable")
+		g.Do(t, "GET", "/healthz", "", "").Want(200)
+		becomes(200, "ready")
+		if _, err := os.Lstat(probe); !os.IsNotExist(err) {
+			t.Errorf("the probe's file stays: %v", err)
+		}
 	}
 }
 
