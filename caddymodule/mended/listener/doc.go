@@ -7,6 +7,8 @@
 // closed, and connections that the old server has accepted but not yet read a request from, which net/http drops once it is
 // shutting down. A port that another process of the same user has is silently shared with it, too.
 //
+// Besides, it bounds what waits in the kernel for slow clients, which write_idle would otherwise take for clients that read nothing.
+//
 // # When it is no longer needed
 //
 // No issue is open: Caddy chose a socket for each configuration (caddyserver/caddy#5725). When caddymodule's TestNoRequestIsLostInAReload passes with `bind tcp/` instead of `bind ringfence_tcp/`: Caddy then passes one

@@ -204,6 +204,7 @@ func (l *keptListener) Accept() (net.Conn, error) {
 		if l.alive.Enable { // as the socket's net.ListenConfig would
 			_ = conn.SetKeepAliveConfig(l.alive) // fails if the connection is gone already
 		}
+		holdLittle(conn)
 		return &keptConn{TCPConn: conn, listener: l}, nil
 	}
 }
