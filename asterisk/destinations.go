@@ -13,18 +13,25 @@ import (
 // come back, or nil if the destination leads nowhere. Kinds without a writer lead nowhere. It is filled in by init functions.
 var destinations = map[string]func(p *plan, tenantUUID string, d *confdsvc.Destination) []step{
 	"hangup:normal":     func(*plan, string, *confdsvc.Destination) []step { return []step{{"Hangup", ""}} },
-	"hangup:busy":       func(_ *plan, _ string, d *confdsvc.Destination) []step { return tone("Busy", d, "17") },
-	"hangup:congestion": func(_ *plan, _ string, d *confdsvc.Destination) []step { return tone("Congestion", d, "34") },
-	"extension":         toExtension,
-	"sound":             toSound,
-	"custom":            toCommand,
-	"application:disa":  toDISA,
-	"application:directory": func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
-		return inContext(p, tenantUUID, d, "Directory", "%[1]s,%[1]s")
-	},
-	"application:voicemail": func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
-		return inContext(p, tenantUUID, d, "VoiceMailMain", "@%[1]s")
-	},
+	"hangup:busy":       with(func(_ *plan, _ string, to *confdsvc.ToTone) []step { return tone("Busy", to.Timeout, "17") }),
+	"hangup:congestion": with(func(_ *plan, _ string, to *confdsvc.ToTone) []step { return tone("Congestion", to.Timeout, "34") }),
+	"extension":         with(toExtension),
+	"sound":             with(toSound),
+	"custom":            with(toCommand),
+	"application:disa":  with(toDISA),
+	"application:directory": with(func(p *plan, tenantUUID string, to *confdsvc.ToContext) []step {
+		return inContext(p, tenantUUID, to.Context, "Directory", "%[1]s,%[1]s")
+	}),
+	"application:voicemail": with(func(p *plan, tenantUUID string, to *confdsvc.ToContext) []step {
+		return inContext(p, tenantUUID, to.Context, "VoiceMailMain", "@%[1]s")
+	}),
+}
+
+// with makes one of destinations of what writes a destination with these keys.
+func with[K any](write func(p *plan, tenantUUID string, to *K) []step) func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+	return func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+		return write(p, tenantUUID, d.Keys().(*K))
+	}
 }
 
 // lead returns the steps of a tenant's destination, or nil if it leads nowhere.
@@ -45,12 +52,6 @@ func (p *plan) lead(tenantUUID string, d *confdsvc.Destination) []step {
 // nowhere ends a call that leads nowhere.
 var nowhere = step{"Goto", "ringfence-end,nowhere,1"}
 
-// number reads a number of a destination.
-func number(value any) int64 {
-	n, _ := value.(int64)
-	return n
-}
-
 // longestRing is for how many seconds a user or a group rings at most: Asterisk would ring for ever with 0, and every call that
 // nobody takes would stay.
 const longestRing = 10800
@@ -64,30 +65,28 @@ func ringSeconds(typed *int64) int64 {
 }
 
 // ringTime sets for how long the next user or group rings, if the destination says so. 0 leaves it to them.
-func ringTime(d *confdsvc.Destination) []step {
-	if seconds, ok := d.Value("ring_time").(float64); ok && seconds > 0 {
-		return []step{{"Set", fmt.Sprintf("RINGFENCE_SECONDS=%d", int64(math.Ceil(min(seconds, longestRing))))}}
+func ringTime(seconds *float64) []step {
+	if seconds != nil && *seconds > 0 {
+		return []step{{"Set", fmt.Sprintf("RINGFENCE_SECONDS=%d", int64(math.Ceil(min(*seconds, longestRing))))}}
 	}
 	return nil
 }
 
 // tone plays a tone, for some seconds if the destination says so.
-func tone(app string, d *confdsvc.Destination, cause string) []step {
+func tone(app string, seconds *float64, cause string) []step {
 	args := ""
-	if seconds, ok := d.Value("timeout").(float64); ok {
-		args = fmt.Sprintf("%d", int64(min(seconds, 86400)))
+	if seconds != nil {
+		args = fmt.Sprintf("%d", int64(min(*seconds, 86400)))
 	}
 	return []step{{app, args}, {"Hangup", cause}}
 }
 
 // toExtension dials a number in a context of the tenant's own.
-func toExtension(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
-	exten, _ := d.Value("exten").(string)
-	in, _ := d.Value("context").(string)
-	if p.contextOf(tenantUUID, in) == nil || !isExten(exten) || !p.reaches(in, exten) {
+func toExtension(p *plan, tenantUUID string, to *confdsvc.ToExtension) []step {
+	if p.contextOf(tenantUUID, to.Context) == nil || !isExten(to.Exten) || !p.reaches(to.Context, to.Exten) {
 		return nil
 	}
-	return []step{{"Goto", in + "," + exten + ",1"}}
+	return []step{{"Goto", to.Context + "," + to.Exten + ",1"}}
 }
 
 // soundForm is the name of a sound below Asterisk's own folder of sounds: a whole path could be that of somebody's messages, and an
@@ -96,16 +95,15 @@ var soundForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$`)
 
 func isSound(name string) bool { return soundForm.MatchString(name) && !strings.Contains(name, "..") }
 
-func toSound(_ *plan, _ string, d *confdsvc.Destination) []step {
-	name, _ := d.Value("filename").(string)
-	if !isSound(name) {
+func toSound(_ *plan, _ string, to *confdsvc.ToSound) []step {
+	if !isSound(to.Filename) {
 		return nil
 	}
-	args := name
-	if skip, _ := d.Value("skip").(bool); skip {
+	args := to.Filename
+	if to.Skip {
 		args += ",skip"
 	}
-	if silent, _ := d.Value("no_answer").(bool); silent {
+	if to.NoAnswer {
 		return []step{{"Progress", ""}, {"Playback", args + ",noanswer"}, {"Hangup", ""}} // without Progress nothing is heard
 	}
 	return []step{{"Playback", args}, {"Hangup", ""}}
@@ -129,9 +127,8 @@ func words(text string) map[string]string {
 	return out
 }
 
-func toCommand(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
-	typed, _ := d.Value("command").(string)
-	m := commandForm.FindStringSubmatch(typed)
+func toCommand(p *plan, tenantUUID string, to *confdsvc.ToCommand) []step {
+	m := commandForm.FindStringSubmatch(to.Command)
 	if m == nil || commands[strings.ToLower(m[1])] == "" || strings.Contains(m[2], "..") {
 		return nil
 	}
@@ -153,17 +150,15 @@ func toCommand(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
 
 // toDISA lets the caller dial in a context of the tenant's own. Without a PIN everybody who calls could telephone at the tenant's
 // expense: then it leads nowhere.
-func toDISA(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
-	pin, _ := d.Value("pin").(string)
-	if !isDigits(pin) {
+func toDISA(p *plan, tenantUUID string, to *confdsvc.ToDISA) []step {
+	if to.PIN == nil || !isDigits(*to.PIN) {
 		return nil
 	}
-	return inContext(p, tenantUUID, d, "DISA", pin+",%[1]s")
+	return inContext(p, tenantUUID, to.Context, "DISA", *to.PIN+",%[1]s")
 }
 
 // inContext runs an application with a context of the tenant's own.
-func inContext(p *plan, tenantUUID string, d *confdsvc.Destination, app, args string) []step {
-	in, _ := d.Value("context").(string)
+func inContext(p *plan, tenantUUID, in, app, args string) []step {
 	if p.contextOf(tenantUUID, in) == nil {
 		return nil
 	}

@@ -145,23 +145,20 @@ var serviceStates = map[string]string{
 // what is dialled behind that.
 func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(context string, e entry)) {
 	feature, state, to, forwards := "", "", "", false
-	switch name, _ := d.Kind(); name {
-	case "service":
-		feature, _ = d.Value("service").(string)
-		state = serviceStates[feature]
-	case "forward":
-		of, _ := d.Value("forward").(string)
-		feature, state = forwardFeatures[of][0], forwardFeatures[of][1]
-		exten, _ := d.Value("exten").(string)
-		to, forwards = dialable(exten), true
-	case "groupmember":
-		if g := p.groups[number(d.Value("group_id"))]; g != nil && slices.Contains(p.memberUsers(g), u) {
-			action, _ := d.Value("action").(string)
-			feature, state, to = "groupmember"+action, stateLeft(g.ID), fmt.Sprint(g.ID)
+	switch key := d.Keys().(type) {
+	case *confdsvc.KeyService:
+		feature, state = key.Service, serviceStates[key.Service]
+	case *confdsvc.KeyForwards:
+		feature, state, forwards = forwardFeatures[key.Forward][0], forwardFeatures[key.Forward][1], true
+		if key.Exten != nil {
+			to = dialable(*key.Exten)
 		}
-	case "custom":
-		exten, _ := d.Value("exten").(string)
-		p.customLamp(u, exten, add)
+	case *confdsvc.KeyGroupMember:
+		if g := p.groups[key.GroupID]; g != nil && slices.Contains(p.memberUsers(g), u) {
+			feature, state, to = "groupmember"+key.Action, stateLeft(g.ID), fmt.Sprint(g.ID)
+		}
+	case *confdsvc.KeyDials:
+		p.customLamp(u, key.Exten, add)
 	}
 	prefix, open := openCode(p.features[keyPrefix])
 	code, there := p.features[feature]

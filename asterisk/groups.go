@@ -29,13 +29,13 @@ func init() {
 			}
 		}
 	})
-	destinations["group"] = func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
-		g := p.groups[number(d.Value("group_id"))]
+	destinations["group"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToGroup) []step {
+		g := p.groups[to.GroupID]
 		if g == nil || g.TenantUUID != tenantUUID {
 			return nil
 		}
-		return append(ringTime(d), step{"Goto", "ringfence-groups," + g.UUID + ",1"})
-	}
+		return append(ringTime(to.RingTime), step{"Goto", "ringfence-groups," + g.UUID + ",1"})
+	})
 }
 
 // strategies are the strategies of queues.conf. A linear group is no queue: Asterisk could change to that strategy only by a restart.

@@ -15,19 +15,19 @@ func init() {
 		part{"extensions.conf", 2, "usersharedlines", writeSharedLines},
 	)
 	numbers = append(numbers, lineNumbers)
-	destinations["user"] = func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
-		u := p.users[number(d.Value("user_id"))]
+	destinations["user"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToUser) []step {
+		u := p.users[to.UserID]
 		if u == nil || u.TenantUUID != tenantUUID {
 			return nil
 		}
-		steps := ringTime(d)
-		if uuid, _ := d.Value("moh_uuid").(string); uuid != "" {
-			if m := p.musicUUIDs[uuid]; m != nil && m.TenantUUID == tenantUUID {
+		steps := ringTime(to.RingTime)
+		if to.MOHUUID != nil {
+			if m := p.musicUUIDs[*to.MOHUUID]; m != nil && m.TenantUUID == tenantUUID {
 				steps = append(steps, step{"Set", "CHANNEL(musicclass)=" + m.Name})
 			}
 		}
 		return append(steps, step{"Goto", "ringfence-users," + u.UUID + ",1"})
-	}
+	})
 }
 
 // lineNumbers are the numbers of lines: each rings the line's user, or the line if it has none.

@@ -18,23 +18,20 @@ func init() {
 		part{"voicemail.conf", 1, "zones", writeZones},
 		part{"voicemail.conf", 2, "mailboxes", writeMailboxes},
 	)
-	destinations["voicemail"] = func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
-		v := p.voicemails[number(d.Value("voicemail_id"))]
+	destinations["voicemail"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToVoicemail) []step {
+		v := p.voicemails[to.VoicemailID]
 		if v == nil || v.TenantUUID != tenantUUID {
 			return nil
 		}
 		options := ""
-		switch greeting, _ := d.Value("greeting").(string); greeting {
-		case "busy":
-			options = "b"
-		case "unavailable":
-			options = "u"
+		if to.Greeting != nil {
+			options = (*to.Greeting)[:1] // b or u
 		}
-		if skip, _ := d.Value("skip_instructions").(bool); skip {
+		if to.SkipInstructions {
 			options += "s"
 		}
 		return []step{{"VoiceMail", mailbox(v) + "," + options}, {"Hangup", ""}}
-	}
+	})
 }
 
 // mailForms are the options of mailboxes and of all of them, and generalForms those of all of them alone. None of them names a

@@ -1,12 +1,14 @@
 package confdsvc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/ringfence/ringfence/internal/crud"
@@ -65,15 +67,27 @@ func (d *Destination) readAs(kinds []destinationKind, name, sub string, keys []b
 	return json.Unmarshal(keys, d.keys)
 }
 
+// Keys returns a pointer to the struct of the keys: a *ToUser.
+func (d *Destination) Keys() any { return d.keys }
+
+// Kind returns the type of a destination and, of those that have several kinds, which kind.
+func (d *Destination) Kind() (name, sub string) { return d.kind.name, d.kind.sub }
+
 // key returns the value of one of the destination's keys, as JSON has it.
 func (d *Destination) key(name string) any {
-	v := reflect.ValueOf(d.keys).Elem()
 	property := d.kind.schema().Property(name)
 	if property == nil {
 		return nil
 	}
-	return v.FieldByIndex(property.Index()).Interface()
+	return d.field(property.Index()).Interface()
 }
+
+func (d *Destination) field(index []int) reflect.Value {
+	return reflect.ValueOf(d.keys).Elem().FieldByIndex(index)
+}
+
+// nowhere returns the destination that leads nowhere.
+func nowhere() Destination { return Destination{kind: &destinationKinds[0], keys: &noKeys{}} }
 
 // same reports whether two destinations lead to the same: what is only shown of a target does not count. Either may be nil.
 func (d *Destination) same(other *Destination) bool {
@@ -85,56 +99,143 @@ func (d *Destination) same(other *Destination) bool {
 	})
 }
 
-// slots are an owner's destinations, by their names in the table.
-type slots map[string]slot
-
-// slot is a field that holds a destination.
-type slot interface {
-	get() *Destination // nil: there is none
-	put(d *Destination)
+// place is a field of objects that holds a destination, or a list of structs with such fields.
+type place struct {
+	// name is that of the attribute, below the object; part is the part of the object that has it, with operations of its own, or "".
+	name, part string
+	index      []int
+	within     []place // of each in the list; nil: it is a destination
 }
 
-// nullable returns the slot of a field that may be null.
-type nullable struct{ field **Destination }
-
-func (s nullable) get() *Destination  { return *s.field }
-func (s nullable) put(d *Destination) { *s.field = d }
-
-// always returns the slot of a field that may not be null: without a destination it leads nowhere.
-type always struct{ field *Destination }
-
-func (s always) get() *Destination { return s.field }
-
-func (s always) put(d *Destination) {
-	if d == nil {
-		d = &Destination{kind: &destinationKinds[0], keys: &noKeys{}}
+// placesIn finds the destinations in objects of a type. The types of their fields are all that says it.
+func placesIn(t reflect.Type) []place {
+	var out []place
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch of := f.Type; {
+		case !f.IsExported() || name == "-":
+		case of == reflect.TypeFor[Destination](), of == reflect.TypeFor[*Destination]():
+			out = append(out, place{name: name, index: f.Index})
+		case of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct:
+			if within := placesIn(of.Elem()); within != nil {
+				out = append(out, place{name: name, index: f.Index, within: within})
+			}
+		case of.Kind() == reflect.Struct:
+			for _, p := range placesIn(of) {
+				if p.index = append(slices.Clone(f.Index), p.index...); f.Tag.Get("readOnly") == "true" {
+					p.part = name
+				}
+				p.name = cmp.Or(p.name, name) // a list in a column of its own
+				out = append(out, p)
+			}
+		}
 	}
-	*s.field = *d
+	return out
 }
 
-// destinationOwner says how a collection's objects own destinations: by which column of confd_destination, with the value of which column of
-// theirs, and what access below an object changes where its calls lead.
-type destinationOwner[T any] struct {
-	column, keyColumn, change string
-
-	key   func(o *T) any
-	slots func(o *T) slots
+// slot is a destination of an object, or where there is none.
+type slot struct {
+	// attribute is its name below the object, or below the part that has it.
+	attribute, part string
+	field           reflect.Value
 }
 
-// destinationOwners are all that may lead calls to an object. Each file that declares one adds it, by holdsDestinations.
-var destinationOwners []interface {
-	mayLose(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, target string, key any) error
+// name returns what it is called in the table.
+func (s slot) name() string { return strings.TrimSuffix(s.attribute, "_destination") }
+
+// sentAs returns how the body that a client sent names it.
+func (s slot) sentAs(sent rest.Object) string {
+	if s.part != "" && sent.Has(s.part) {
+		return s.part + "." + s.attribute
+	}
+	return s.attribute
 }
 
-// holdsDestinations adds a kind of owners to all.
-func holdsDestinations[T any](w destinationOwner[T]) destinationOwner[T] {
-	destinationOwners = append(destinationOwners, w)
-	return w
+func (s slot) get() *Destination {
+	if s.field.Kind() == reflect.Pointer {
+		return s.field.Interface().(*Destination)
+	}
+	return s.field.Addr().Interface().(*Destination)
 }
 
-// mayLose refuses a caller who is denied to change an owner of which a destination leads to the object with a key, by a column.
-func (w destinationOwner[T]) mayLose(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, target string, key any) error {
-	return crud.Of[T](e).NoneDenied(ctx, c, r, w.change, w.keyColumn+" IN (SELECT "+w.column+" FROM confd_destination WHERE "+target+" = $1)", key)
+// put sets the destination. Where there must be one, null leads nowhere.
+func (s slot) put(d *Destination) {
+	switch {
+	case s.field.Kind() == reflect.Pointer:
+		s.field.Set(reflect.ValueOf(d))
+	case d == nil:
+		s.field.Set(reflect.ValueOf(nowhere()))
+	default:
+		s.field.Set(reflect.ValueOf(*d))
+	}
+}
+
+// slotsOf returns the slots of an object, or of an item of a list in it.
+func slotsOf(o reflect.Value, places []place, at string) (out []slot) {
+	for _, p := range places {
+		field := o.FieldByIndex(p.index)
+		if p.within == nil {
+			out = append(out, slot{at + p.name, p.part, field})
+			continue
+		}
+		for i := range field.Len() {
+			out = append(out, slotsOf(field.Index(i), p.within, fmt.Sprintf("%s%s[%d].", at, p.name, i))...)
+		}
+	}
+	return out
+}
+
+// destinationsOf are the destinations of objects of a type: rows of confd_destination that have the objects' first keys in a column.
+type destinationsOf[T any] struct {
+	column string
+	places []place
+}
+
+// holds says by which column objects of a type have destinations.
+func holds[T any](column string) destinationsOf[T] {
+	return destinationsOf[T]{column, placesIn(reflect.TypeFor[T]())}
+}
+
+// beside returns where the destinations are. The collection has it among its Beside, or the service does not start.
+func (h destinationsOf[T]) beside(e *crud.Engine) crud.Beside[T] {
+	return crud.Beside[T]{
+		From: destinationTable, By: h.column, Refers: refersTo(destinationKinds), Changes: strings.TrimPrefix(h.places[0].part+".update", "."),
+		Load:  func(ctx context.Context, c store.Conn, owners []*T) error { return h.load(ctx, c, e, owners) },
+		Blank: h.blank,
+		Save: func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {
+			return h.save(ctx, c, e, change)
+		},
+	}
+}
+
+const destinationTable = "confd_destination"
+
+// refersTo returns the columns that refer to what destinations lead to, and other objects that they name.
+func refersTo(kinds []destinationKind) map[string]string {
+	out := map[string]string{}
+	for _, k := range kinds {
+		for _, r := range k.refs {
+			out[r.key] = r.path + "." + r.by
+		}
+	}
+	return out
+}
+
+// checkDestinations panics because of what a declaration forgets, which every start reports: destinations that are kept nowhere, and what
+// they lead to and nobody declares.
+func checkDestinations(e *crud.Engine) {
+	for of, beside := range e.Beside() {
+		if _, kept := beside[destinationTable]; !kept && placesIn(of) != nil {
+			panic(fmt.Sprintf("%s has destinations, and its collection no destinationsOf", of))
+		}
+	}
+	for _, k := range slices.Concat(destinationKinds, funcKeyKinds) {
+		for _, r := range k.refs {
+			if table, _ := e.Declared(r.path); (table == "") != (laterTitles[r.path] != "") {
+				panic(fmt.Sprintf("the destination %s leads to %s, which must either be declared or come later", k.name, r.path))
+			}
+		}
+	}
 }
 
 // destinationRow is a row of confd_destination, for one kind of owner.
@@ -148,16 +249,12 @@ type destinationRow struct {
 	MOH *string `db:"moh"`
 }
 
-// beside returns where the destinations of the owners are.
-func (w destinationOwner[T]) beside(e *crud.Engine) crud.Beside[T] {
-	return crud.Beside[T]{
-		From: "confd_destination", By: w.column, Blank: w.blank,
-		Load: func(ctx context.Context, c store.Conn, owners []*T) error { return w.load(ctx, c, e, owners) },
-	}
+func (h destinationsOf[T]) slots(o *T) []slot {
+	return slotsOf(reflect.ValueOf(o).Elem(), h.places, "")
 }
 
-func (w destinationOwner[T]) blank(o *T) {
-	for _, slot := range w.slots(o) {
+func (h destinationsOf[T]) blank(o *T) {
+	for _, slot := range h.slots(o) {
 		slot.put(nil)
 	}
 }
@@ -166,120 +263,118 @@ func (w destinationOwner[T]) blank(o *T) {
 const selectDestinations = "SELECT CAST(%[1]s AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh FROM confd_destination WHERE %[1]s "
 
 // load fills in the destinations of some owners, and shows their targets.
-func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, e *crud.Engine, owners []*T) error {
+func (h destinationsOf[T]) load(ctx context.Context, c store.Conn, e *crud.Engine, owners []*T) error {
 	keys := make([]any, len(owners))
 	for i, o := range owners {
-		keys[i] = w.key(o)
+		keys[i] = crud.Of[T](e).Key(o)
 	}
-	rows, err := store.Select[destinationRow](ctx, c, fmt.Sprintf(selectDestinations, w.column)+"IN ("+crud.Placeholders(1, len(keys))+")", keys...)
+	rows, err := store.Select[destinationRow](ctx, c, fmt.Sprintf(selectDestinations, h.column)+"IN ("+crud.Placeholders(1, len(keys))+")", keys...)
 	if err != nil {
 		return err
 	}
-	found, err := w.assign(owners, rows)
+	found, err := h.assign(e, owners, rows)
 	if err != nil {
 		return err
 	}
 	return showTargets(ctx, c, e, found)
 }
 
-// loadAll fills in the destinations of all owners with one statement, and does not show their targets.
-func (w destinationOwner[T]) loadAll(ctx context.Context, c store.Conn, owners []*T) error {
-	rows, err := store.Select[destinationRow](ctx, c, fmt.Sprintf(selectDestinations, w.column)+"IS NOT NULL")
-	if err != nil {
+// all returns a function that fills in the destinations of all owners with one statement, and does not show their targets.
+func (h destinationsOf[T]) all(e *crud.Engine) func(ctx context.Context, c store.Conn, owners []*T) error {
+	return func(ctx context.Context, c store.Conn, owners []*T) error {
+		rows, err := store.Select[destinationRow](ctx, c, fmt.Sprintf(selectDestinations, h.column)+"IS NOT NULL")
+		if err == nil {
+			_, err = h.assign(e, owners, rows)
+		}
 		return err
 	}
-	_, err = w.assign(owners, rows)
-	return err
 }
 
 // assign puts destinations into the slots of their owners, and returns them.
-func (w destinationOwner[T]) assign(owners []*T, rows []destinationRow) (found []*Destination, err error) {
-	byKey := make(map[string]*T, len(owners))
+func (h destinationsOf[T]) assign(e *crud.Engine, owners []*T, rows []destinationRow) (found []*Destination, err error) {
+	byKey := make(map[string][]slot, len(owners))
 	for _, o := range owners {
-		byKey[fmt.Sprint(w.key(o))] = o
-		w.blank(o)
+		h.blank(o)
+		byKey[fmt.Sprint(crud.Of[T](e).Key(o))] = h.slots(o)
 	}
 	for _, row := range rows {
 		d := &Destination{}
 		if err := d.readAs(destinationKinds, row.Type, row.Sub, row.Keys); err != nil {
 			return nil, err
 		}
-		if to, ok := d.keys.(*toUser); ok {
+		if to, ok := d.keys.(*ToUser); ok {
 			to.MOHUUID = row.MOH
 		}
-		if slot := w.slots(byKey[row.Owner])[row.Slot]; slot != nil {
-			slot.put(d)
-			found = append(found, slot.get())
+		for _, slot := range byKey[row.Owner] {
+			if slot.name() == row.Slot {
+				slot.put(d)
+				found = append(found, slot.get())
+			}
 		}
 	}
 	return found, nil
 }
 
-// save writes the destinations of an owner that differ from its old ones. old is nil for a new owner.
-func (w destinationOwner[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string, old, changed *T) error {
-	was := slots{}
-	if old != nil {
-		was = w.slots(old)
+// save writes the destinations of an owner that differ from its old ones.
+func (h destinationsOf[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T]) error {
+	was, key := map[string]*Destination{}, crud.Of[T](e).Key(change.New)
+	if change.Old != nil {
+		for _, slot := range h.slots(change.Old) {
+			if d := slot.get(); d != nil {
+				was[slot.name()] = d
+			}
+		}
 	}
-	is := w.slots(changed)
-	both := maps.Clone(was)
-	maps.Copy(both, is)
-	for _, name := range slices.Sorted(maps.Keys(both)) {
-		var d *Destination
-		if slot, has := is[name]; has {
-			d = slot.get()
+	var fresh []slot
+	for _, slot := range h.slots(change.New) {
+		d := slot.get()
+		switch before := was[slot.name()]; {
+		case d.same(before):
+			delete(was, slot.name())
+		case d != nil:
+			fresh = append(fresh, slot)
 		}
-		if before := was[name]; before != nil && before.get().same(d) || before == nil && d == nil {
-			continue
-		}
-		if _, err := c.Exec(ctx, "DELETE FROM confd_destination WHERE "+w.column+" = $1 AND slot = $2", w.key(changed), name); err != nil {
+	}
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if _, err := c.Exec(ctx, "DELETE FROM confd_destination WHERE "+h.column+" = $1 AND slot = $2", key, name); err != nil {
 			return err
 		}
-		if d == nil {
-			continue
-		}
-		if err := w.insert(ctx, c, e, tenantUUID, w.key(changed), name, d); err != nil {
+	}
+	for _, slot := range fresh {
+		if err := h.insert(ctx, c, e, change, slot); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// insert writes one destination, whose target must belong to the owner's tenant.
-func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string, owner any, slot string, d *Destination) error {
-	columns, values := w.column+", slot, type, sub, keys", "$1, $2, $3, $4, $5"
+// insert writes one destination, of which everything that it names must belong to the owner's tenant.
+func (h destinationsOf[T]) insert(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T], slot slot) error {
+	d := slot.get()
 	keys, err := json.Marshal(d.keys)
 	if err != nil {
 		return err
 	}
-	args := []any{owner, slot, d.kind.name, d.kind.sub, string(keys)}
-	if t := d.kind.target; t != nil {
-		value := d.key(t.key)
-		known, err := e.Has(ctx, c, tenantUUID, t.path, t.by, value)
-		if err != nil {
-			return err
+	tenantUUID := crud.Of[T](e).TenantOf(change.New)
+	columns, args, err := d.columnsOf(ctx, c, e, tenantUUID, func(r reference, title string, value any) error {
+		key := r.key
+		if key == d.kind.refs[0].key {
+			key, value = "actionarg1", fmt.Sprint(value) // as clients know it, in quotes even if it is a number
 		}
-		if !known {
-			return crud.Missing("actionarg1", t.title, "actionarg1", fmt.Sprint(value)) // in quotes, even if it is a number
-		}
-		columns, values, args = columns+", "+t.key, values+", $6", append(args, value)
+		refusal := crud.Missing(key, title, key, value)
+		refusal.About = []string{slot.sentAs(change.Sent) + "." + r.key}
+		return refusal
+	})
+	if err != nil {
+		return err
 	}
-	if moh, _ := d.key("moh_uuid").(*string); moh != nil {
-		known, err := e.Has(ctx, c, tenantUUID, "moh", "uuid", *moh)
-		if err != nil {
-			return err
-		}
-		if !known {
-			return crud.Missing("moh_uuid", "MOH", "moh_uuid", *moh)
-		}
-		args = append(args, *moh)
-		columns, values = columns+", moh_uuid", fmt.Sprintf("%s, $%d", values, len(args))
-	}
+	columns = append(columns, h.column, "slot", "type", "sub", "keys")
+	args = append(args, crud.Of[T](e).Key(change.New), slot.name(), d.kind.name, d.kind.sub, string(keys))
 	if in, named := d.key("context").(string); named {
 		if err := notForeign(ctx, c, tenantUUID, "context", "context", in); err != nil {
 			return err
 		}
 	}
-	_, err = c.Exec(ctx, "INSERT INTO confd_destination ("+columns+") VALUES ("+values+")", args...)
+	_, err = c.Exec(ctx, "INSERT INTO confd_destination ("+strings.Join(columns, ", ")+") VALUES ("+crud.Placeholders(1, len(args))+")", args...)
 	return err
 }

@@ -4,8 +4,12 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -126,6 +130,54 @@ func TestDestinationsThatAreRefused(t *testing.T) {
 			Want(http.StatusBadRequest).Says("Input Error - field 'actionarg1': User was not found ('actionarg1': '99')")
 		if after := c.Get(user).Body; after != before {
 			t.Errorf("a refused destination changed the user: %s", after)
+		}
+	})
+}
+
+// What has destinations, and what they lead to, is declared once, and what is forgotten does not start.
+func TestForgottenDestinations(t *testing.T) {
+	start := func(what string) (panicked any) {
+		defer func() { panicked = recover() }()
+		confdsvc.Forgets(what)
+		return nil
+	}
+	for what, want := range map[string]any{
+		"": nil, "holder": "confdsvc.shelf has destinations, and its collection no destinationsOf",
+		"target": "the destination shelf leads to shelves, which must either be declared or come later",
+		"loser":  "shelves: confd_destination refers to other objects, and nothing says who may lose that",
+	} {
+		if got := start(what); got != want {
+			t.Errorf("without the %s: %v", what, got)
+		}
+	}
+	if got, want := confdsvc.SlotsOfShelf(), []string{"to", "levels[0].destination", "levels[1].destination"}; !slices.Equal(got, want) {
+		t.Errorf("the slots are %q", got)
+	}
+}
+
+// A refusal of a destination says by which name the client sent it.
+func TestMissingTargets(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		to := object{"type": "user", "user_id": 99}
+		user := "/users/" + c.Create("/users", object{"firstname": "Al"}).Text("id")
+		for _, sent := range []struct {
+			method, path string
+			body         object
+			pointer      string
+		}{
+			{http.MethodPut, user + "/fallbacks", object{"busy_destination": to}, "/busy_destination/user_id"},
+			{http.MethodPost, "/users", object{"firstname": "Bo", "fallbacks": object{"busy_destination": to}}, "/fallbacks/busy_destination/user_id"},
+			{http.MethodPost, "/incalls", object{"destination": to}, "/destination/user_id"},
+			{http.MethodPost, "/schedules", object{"closed_destination": to}, "/closed_destination/user_id"},
+			{http.MethodPost, "/schedules", object{"closed_destination": object{"type": "none"}, "exceptional_periods": []any{
+				object{"hours_start": "08:00", "hours_end": "09:00", "destination": to},
+			}}, "/exceptional_periods/0/destination/user_id"},
+		} {
+			refused := c.With(resttest.Header("Accept", "application/problem+json")).Do(sent.method, sent.path, sent.body).Want(http.StatusBadRequest)
+			if !strings.Contains(refused.Body, `"#`+sent.pointer+`"`) || !strings.Contains(refused.Body, "User was not found") {
+				t.Errorf("%s %s: %s", sent.method, sent.path, refused.Body)
+			}
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package confdsvc
 
 import (
+	"cmp"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,129 +11,123 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// destinationKind is one kind of destination that a call may be sent to.
+// destinationKind is one kind of destination that a call may be sent to, or of what a function key does.
 type destinationKind struct {
 	// name is the destination's type; sub says which kind of that type it is, if the type has several.
 	name, sub string
 	keys      func() any // a pointer to the struct of its keys
 	schema    func() *rest.Schema
-	// target is the object that the destination names, if any.
-	target *destinationTarget
+	// refs are the keys that name objects, the one where it leads first. shows are those that show an attribute of that object.
+	refs  []reference
+	shows []shown
 }
 
-func kind[T any](name, sub string, target *destinationTarget) destinationKind {
-	return destinationKind{name: name, sub: sub, keys: func() any { return new(T) }, schema: rest.SchemaOf[T], target: target}
+// kind returns a kind with the keys of T. The file of a resource that calls, or keys, lead to adds it to destinationKinds, or funcKeyKinds.
+func kind[T any](name, sub string) destinationKind {
+	k := destinationKind{name: name, sub: sub, keys: func() any { return new(T) }, schema: rest.SchemaOf[T]}
+	k.refs, k.shows = referencesOf(reflect.TypeFor[T]())
+	return k
 }
 
-// The keys of each kind.
+// The keys of the kinds that lead to no resource of this service.
 type (
-	noKeys struct{}
-	toUser struct {
-		UserID    int64    `json:"user_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		RingTime  *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-		MOHUUID   *string  `json:"moh_uuid" format:"uuid"`
-		Firstname *string  `json:"user_firstname,omitempty" readOnly:"true"`
-		Lastname  *string  `json:"user_lastname" readOnly:"true"`
-	}
-	toGroup struct {
-		GroupID  int64    `json:"group_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		RingTime *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-		Name     *string  `json:"group_name,omitempty" readOnly:"true"`
-		Label    *string  `json:"group_label,omitempty" readOnly:"true"`
-	}
+	noKeys  struct{}
 	toQueue struct {
-		QueueID            int64             `json:"queue_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		QueueID            int64             `json:"queue_id" required:"true" ref:"queues.id" minimum:"0" maximum:"9007199254740991"`
 		RingTime           *float64          `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 		SkillRuleID        *int64            `json:"skill_rule_id" minimum:"0" maximum:"9007199254740991"`
 		SkillRuleVariables map[string]string `json:"skill_rule_variables"`
-		Label              *string           `json:"queue_label,omitempty" readOnly:"true"`
+		Label              *string           `json:"queue_label,omitempty" readOnly:"true" shows:"label"`
 	}
 	toConference struct {
-		ConferenceID int64   `json:"conference_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		Name         *string `json:"conference_name,omitempty" readOnly:"true"`
+		ConferenceID int64   `json:"conference_id" required:"true" ref:"conferences.id" minimum:"0" maximum:"9007199254740991"`
+		Name         *string `json:"conference_name,omitempty" readOnly:"true" shows:"name"`
 	}
 	toIVR struct {
-		IVRID int64   `json:"ivr_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		Name  *string `json:"ivr_name,omitempty" readOnly:"true"`
+		IVRID int64   `json:"ivr_id" required:"true" ref:"ivr.id" minimum:"0" maximum:"9007199254740991"`
+		Name  *string `json:"ivr_name,omitempty" readOnly:"true" shows:"name"`
 	}
 	toSwitchboard struct {
-		SwitchboardUUID string   `json:"switchboard_uuid" required:"true" format:"uuid"`
+		SwitchboardUUID string   `json:"switchboard_uuid" required:"true" ref:"switchboards.uuid" format:"uuid"`
 		RingTime        *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-		Name            *string  `json:"switchboard_name,omitempty" readOnly:"true"`
-	}
-	toVoicemail struct {
-		VoicemailID      int64   `json:"voicemail_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		SkipInstructions bool    `json:"skip_instructions" default:"false"`
-		Greeting         *string `json:"greeting" enum:"busy,unavailable"`
-		Name             *string `json:"voicemail_name,omitempty" readOnly:"true"`
+		Name            *string  `json:"switchboard_name,omitempty" readOnly:"true" shows:"name"`
 	}
 	toOutcall struct {
-		OutcallID int64  `json:"outcall_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		OutcallID int64  `json:"outcall_id" required:"true" ref:"outcalls.id" minimum:"0" maximum:"9007199254740991"`
 		Exten     string `json:"exten" required:"true" pattern:"^[0-9]{1,255}$" example:"0123456789"`
 	}
-	toExtension struct {
+	// ToExtension leads calls to a number.
+	ToExtension struct {
 		Exten   string `json:"exten" required:"true" pattern:"^[0-9*#]{1,255}$" example:"1000"`
 		Context string `json:"context" required:"true" format:"context-name" names:"contexts.name"`
 	}
-	toSound struct {
+	// ToSound plays a sound.
+	ToSound struct {
 		Filename string `json:"filename" required:"true" maxLength:"255" example:"tt-weasels"`
 		Skip     bool   `json:"skip" default:"false"`
 		NoAnswer bool   `json:"no_answer" default:"false"`
 	}
-	toCommand struct {
+	// ToCommand runs an application of the dialplan.
+	ToCommand struct {
 		Command string `json:"command" required:"true" format:"dialplan-command" maxLength:"255"`
 	}
-	afterTimeout struct {
+	// ToTone plays a tone.
+	ToTone struct {
 		Timeout *float64 `json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 	}
-	toDISA struct {
+	// ToDISA lets callers dial.
+	ToDISA struct {
 		Context string  `json:"context" required:"true" format:"context-name" names:"contexts.name"`
 		PIN     *string `json:"pin" pattern:"^[0-9]{1,40}$" example:"1234"`
 	}
-	inContext struct {
+	// ToContext runs an application with a context.
+	ToContext struct {
 		Context string `json:"context" required:"true" format:"context-name" names:"contexts.name"`
 	}
 	toMail struct {
 		Email string `json:"email" required:"true" format:"email" maxLength:"80"`
 	}
 	toApplication struct {
-		ApplicationUUID string  `json:"application_uuid" required:"true" format:"uuid"`
-		Name            *string `json:"application_name,omitempty" readOnly:"true"`
+		ApplicationUUID string  `json:"application_uuid" required:"true" ref:"applications.uuid" format:"uuid"`
+		Name            *string `json:"application_name,omitempty" readOnly:"true" shows:"name"`
 	}
 )
 
 // subKeys are the keys that say which kind of its type a destination is.
 var subKeys = map[string]string{"hangup": "cause", "application": "application"}
 
+// destinationKinds are all kinds of destinations. Those of resources that are not declared yet are refused as not found.
 var destinationKinds = []destinationKind{
-	kind[noKeys]("none", "", nil),
-	kind[toUser]("user", "", userTarget),
-	kind[toGroup]("group", "", groupTarget),
-	kind[toQueue]("queue", "", queueTarget),
-	kind[toConference]("conference", "", conferenceTarget),
-	kind[toIVR]("ivr", "", ivrTarget),
-	kind[toSwitchboard]("switchboard", "", switchboardTarget),
-	kind[toVoicemail]("voicemail", "", voicemailTarget),
-	kind[toOutcall]("outcall", "", outcallTarget),
-	kind[toExtension]("extension", "", nil),
-	kind[toSound]("sound", "", nil),
-	kind[toCommand]("custom", "", nil),
-	kind[noKeys]("hangup", "normal", nil),
-	kind[afterTimeout]("hangup", "busy", nil),
-	kind[afterTimeout]("hangup", "congestion", nil),
-	kind[toDISA]("application", "callback_disa", nil),
-	kind[toDISA]("application", "disa", nil),
-	kind[inContext]("application", "directory", nil),
-	kind[inContext]("application", "voicemail", nil),
-	kind[toMail]("application", "fax_to_mail", nil),
-	kind[toApplication]("application", "custom", applicationTarget),
+	kind[noKeys]("none", ""),
+	kind[toQueue]("queue", ""),
+	kind[toConference]("conference", ""),
+	kind[toIVR]("ivr", ""),
+	kind[toSwitchboard]("switchboard", ""),
+	kind[toOutcall]("outcall", ""),
+	kind[ToExtension]("extension", ""),
+	kind[ToSound]("sound", ""),
+	kind[ToCommand]("custom", ""),
+	kind[noKeys]("hangup", "normal"),
+	kind[ToTone]("hangup", "busy"),
+	kind[ToTone]("hangup", "congestion"),
+	kind[ToDISA]("application", "callback_disa"),
+	kind[ToDISA]("application", "disa"),
+	kind[ToContext]("application", "directory"),
+	kind[ToContext]("application", "voicemail"),
+	kind[toMail]("application", "fax_to_mail"),
+	kind[toApplication]("application", "custom"),
+}
+
+// byName returns kinds in the order of their names: files add them in any order.
+func byName(kinds []destinationKind) []destinationKind {
+	return slices.SortedStableFunc(slices.Values(kinds), func(a, b destinationKind) int { return cmp.Compare(a.name, b.name) })
 }
 
 // destinationSchema returns the union of all kinds.
 func destinationSchema() *rest.Schema {
 	var kinds []rest.Kind
 	subs := map[string][]rest.Kind{}
-	for _, k := range destinationKinds {
+	for _, k := range byName(destinationKinds) {
 		if k.sub == "" {
 			schema := k.schema()
 			if k.name == "queue" {

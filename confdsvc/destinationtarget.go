@@ -1,101 +1,77 @@
 package confdsvc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// destinationTarget is a kind of object that calls and function keys lead to.
-type destinationTarget struct {
-	// path is the collection, and by its column whose value the key has: "users", "id". title is an object's name in refusals.
-	path, by, title string
-	// key is the destination's key, and the column of confd_destination or confd_func_key that refers to the collection. A
-	// collection that is not declared has neither objects nor a column.
-	key string
-	// shows are read-only keys, each with the column that it shows. A destination shows those that it has.
-	shows map[string]string
+// reference is a key of a destination that names an object. The column of that name, in the table of the destinations, refers to the object.
+type reference struct {
+	key, path, by string // ref:"users.id"
+	index         []int
 }
 
-// The targets, each for all destinations that lead there.
-var (
-	userTarget = &destinationTarget{
-		path: "users", by: "id", title: "User", key: "user_id",
-		shows: map[string]string{"user_firstname": "firstname", "user_lastname": "lastname"},
-	}
-	groupTarget = &destinationTarget{
-		path: "groups", by: "id", title: "Group", key: "group_id", shows: map[string]string{"group_name": "name", "group_label": "label"},
-	}
-	queueTarget      = &destinationTarget{path: "queues", by: "id", title: "Queue", key: "queue_id", shows: map[string]string{"queue_label": "label"}}
-	conferenceTarget = &destinationTarget{
-		path: "conferences", by: "id", title: "Conference", key: "conference_id", shows: map[string]string{"conference_name": "name"},
-	}
-	ivrTarget         = &destinationTarget{path: "ivr", by: "id", title: "IVR", key: "ivr_id", shows: map[string]string{"ivr_name": "name"}}
-	switchboardTarget = &destinationTarget{
-		path: "switchboards", by: "uuid", title: "Switchboard", key: "switchboard_uuid", shows: map[string]string{"switchboard_name": "name"},
-	}
-	voicemailTarget = &destinationTarget{
-		path: "voicemails", by: "id", title: "Voicemail", key: "voicemail_id", shows: map[string]string{"voicemail_name": "name"},
-	}
-	outcallTarget     = &destinationTarget{path: "outcalls", by: "id", title: "Outcall", key: "outcall_id"}
-	applicationTarget = &destinationTarget{
-		path: "applications", by: "uuid", title: "Application", key: "application_uuid", shows: map[string]string{"application_name": "name"},
-	}
-	pagingTarget     = &destinationTarget{path: "pagings", by: "id", title: "Paging", key: "paging_id"}
-	parkingLotTarget = &destinationTarget{
-		path: "parkinglots", by: "id", title: "ParkingLot", key: "parking_lot_id", shows: map[string]string{"parking_lot_name": "name"},
-	}
-	filterMemberTarget = &destinationTarget{path: "callfilters/members", by: "id", title: "FilterMember", key: "filter_member_id"}
-	agentTarget        = &destinationTarget{path: "agents", by: "id", title: "Agent", key: "agent_id"}
-)
-
-// mayTake refuses a caller who is denied to change where calls or function keys lead, if they lead to an object that is deleted.
-func (t *destinationTarget) mayTake(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, key any) error {
-	if !crud.HasDenials(r) {
-		return nil
-	}
-	leads := func(kinds []destinationKind) bool {
-		return slices.ContainsFunc(kinds, func(k destinationKind) bool { return k.target == t })
-	}
-	for _, owner := range destinationOwners {
-		if !leads(destinationKinds) {
-			break
-		}
-		if err := owner.mayLose(ctx, c, e, r, t.key, key); err != nil {
-			return err
-		}
-	}
-	if !leads(funcKeyKinds) {
-		return nil
-	}
-	keys, err := store.Select[keyOfTarget](ctx, c, `
-		SELECT t.id AS "template.id", t.user_id AS "template.user_id", CAST(u.uuid AS text) AS "template.user_uuid", k.place
-		FROM confd_func_key k JOIN confd_func_key_template t ON t.id = k.template_id LEFT JOIN confd_user u ON u.id = t.user_id
-		WHERE k.`+t.key+` = $1`, key)
-	if err != nil {
-		return err
-	}
-	for _, k := range keys {
-		for _, path := range append(k.Template.userAccesses(), k.Template.access()) {
-			if err := crud.NotDenied(r, path+strconv.FormatInt(k.Position, 10)+".delete"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// shown is a read-only key that shows an attribute of the object that the destination leads to.
+type shown struct {
+	column string // shows:"firstname"
+	index  []int
 }
 
-// keyOfTarget is a function key that leads to an object.
-type keyOfTarget struct {
-	Template FuncKeyTemplate `db:"template"`
-	Position int64           `db:"place"`
+// referencesOf returns what the tags of a struct of keys say: ref of keys that name objects, of which the first is where it leads, and
+// shows of keys that show an attribute of that.
+func referencesOf(keys reflect.Type) (refs []reference, shows []shown) {
+	for _, f := range reflect.VisibleFields(keys) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if path, by, named := strings.Cut(f.Tag.Get("ref"), "."); named {
+			refs = append(refs, reference{name, path, by, f.Index})
+		}
+		if column := f.Tag.Get("shows"); column != "" {
+			shows = append(shows, shown{column, f.Index})
+		}
+	}
+	return refs, shows
+}
+
+// value returns what a destination has there, unless it is null.
+func (r reference) value(d *Destination) (value any, named bool) {
+	v := d.field(r.index)
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil, false
+		}
+		v = v.Elem()
+	}
+	return v.Interface(), true
+}
+
+// columnsOf returns the columns of the objects that a destination names, and their values. It refuses an object that the tenant itself does not
+// have, as missing does.
+func (d *Destination) columnsOf(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string,
+	missing func(r reference, title string, value any) error,
+) (columns []string, values []any, err error) {
+	for _, r := range d.kind.refs {
+		value, named := r.value(d)
+		if !named {
+			continue
+		}
+		known, err := e.Has(ctx, c, tenantUUID, r.path, r.by, value)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !known {
+			_, title := e.Declared(r.path)
+			return nil, nil, missing(r, cmp.Or(title, laterTitles[r.path]), value)
+		}
+		columns, values = append(columns, r.key), append(values, value)
+	}
+	return columns, values, nil
 }
 
 // showTargets fills in the names of the destinations' targets, with one query for each attribute of each kind that occurs. Those of a target
@@ -103,7 +79,7 @@ type keyOfTarget struct {
 func showTargets(ctx context.Context, c store.Conn, e *crud.Engine, destinations []*Destination) error {
 	byKind := map[*destinationKind][]*Destination{}
 	for _, d := range destinations {
-		if d.kind.target != nil {
+		if len(d.kind.shows) > 0 {
 			byKind[d.kind] = append(byKind[d.kind], d)
 		}
 	}
@@ -115,27 +91,22 @@ func showTargets(ctx context.Context, c store.Conn, e *crud.Engine, destinations
 	return nil
 }
 
-// showTarget fills in the attributes of their targets that destinations of this kind show. The table of a collection has its name: that of
-// users is confd_user.
+// showTarget fills in the attributes of their targets that destinations of this kind show.
 func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, e *crud.Engine, destinations []*Destination) error {
-	type shown struct {
+	type attribute struct {
 		Key   string  `db:"key"`
 		Value *string `db:"value"`
 	}
-	t := k.target
+	to := k.refs[0]
+	table, _ := e.Declared(to.path)
 	keys := make([]any, len(destinations))
 	for i, d := range destinations {
-		keys[i] = d.key(t.key)
+		keys[i], _ = to.value(d)
 	}
-	for name, column := range t.shows {
-		property := k.schema().Property(name)
-		if property == nil {
-			continue
-		}
+	for _, s := range k.shows {
 		args := slices.Clone(keys)
-		table := "confd_" + strings.TrimSuffix(t.path, "s")
-		rows, err := store.Select[shown](ctx, c, "SELECT CAST("+t.by+" AS text) AS key, "+column+" AS value FROM "+table+
-			" WHERE "+t.by+" IN ("+crud.Placeholders(1, len(keys))+") AND "+e.Visible(ctx, t.path, table, &args), args...)
+		rows, err := store.Select[attribute](ctx, c, "SELECT CAST("+to.by+" AS text) AS key, "+s.column+" AS value FROM "+table+
+			" WHERE "+to.by+" IN ("+crud.Placeholders(1, len(keys))+") AND "+e.Visible(ctx, to.path, table, &args), args...)
 		if err != nil {
 			return err
 		}
@@ -144,7 +115,7 @@ func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, e *crud.
 			values[row.Key] = row.Value
 		}
 		for i, d := range destinations {
-			reflect.ValueOf(d.keys).Elem().FieldByIndex(property.Index()).Set(reflect.ValueOf(values[fmt.Sprint(keys[i])]))
+			d.field(s.index).Set(reflect.ValueOf(values[fmt.Sprint(keys[i])]))
 		}
 	}
 	return nil

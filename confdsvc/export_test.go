@@ -1,9 +1,12 @@
 package confdsvc
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
 // Harmless and Unharmed write and read the cells of CSV files.
@@ -38,4 +41,70 @@ func EachRowIsAPiece(t *testing.T) {
 	before := pieceTime
 	pieceTime = 0
 	t.Cleanup(func() { pieceTime = before })
+}
+
+// shelf is a made-up object that leads calls somewhere: by itself, by a part, and by what is in a list.
+type shelf struct {
+	ID         int64       `db:"id" json:"id" readOnly:"true" generated:"true"`
+	TenantUUID string      `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	To         Destination `json:"to_destination"`
+	Levels     store.JSON[[]struct {
+		To *Destination `json:"destination"`
+	}] `db:"levels" json:"levels" default:"[]" maxItems:"2"`
+}
+
+// Forgets starts a service with something that has been forgotten, by its name; nothing is forgotten of "".
+func Forgets(what string) {
+	before := funcKeyKinds
+	defer func() { funcKeyKinds = before }()
+	e := declared(nil)
+	r := crud.Resource[shelf]{Path: "shelves", Singular: "shelf", Param: "shelf_id", Table: "confd_shelf", Keys: []string{"id"}}
+	if what != "holder" {
+		r.Beside = []crud.Beside[shelf]{holds[shelf]("of_shelf_id").beside(e)}
+	}
+	if what == "loser" {
+		r.Beside[0].Changes = ""
+	}
+	type toShelf struct {
+		keyHref
+
+		ID int64 `json:"shelf_id" required:"true" ref:"shelves.id"`
+	}
+	funcKeyKinds = append(slices.Clone(before), kind[toShelf]("shelf", ""))
+	if what != "target" {
+		crud.Collect(e, r)
+	}
+	checkDestinations(e)
+}
+
+// SlotsOfShelf returns the names of the slots of a made-up object with a list of two.
+func SlotsOfShelf() (names []string) {
+	o := &shelf{}
+	o.Levels.V = make([]struct {
+		To *Destination `json:"destination"`
+	}, 2)
+	for _, slot := range holds[shelf]("of_shelf_id").slots(o) {
+		slot.put(nil)
+		names = append(names, slot.name())
+	}
+	return names
+}
+
+// DestinationColumns returns the columns by which the tables of destinations refer to objects that there are.
+func DestinationColumns() map[string][]string {
+	e, out := operated(), map[string][]string{}
+	for _, beside := range e.Beside() {
+		for table, columns := range beside {
+			out[table] = append(out[table], columns...)
+		}
+	}
+	for table, kinds := range map[string][]destinationKind{"confd_destination": destinationKinds, "confd_func_key": funcKeyKinds} {
+		later := func(column string) bool {
+			path, _, _ := strings.Cut(refersTo(kinds)[column], ".")
+			return laterTitles[path] != ""
+		}
+		slices.Sort(out[table])
+		out[table] = slices.DeleteFunc(slices.Compact(out[table]), later)
+	}
+	return out
 }

@@ -9,21 +9,28 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// extensionUse is a kind of object that an extension may lead to: one kind at a time. Each kind is added by its own file.
+// extensionUse is a kind of object that an extension may lead to: one kind at a time.
 type extensionUse struct {
 	// Kind is its name in refusals, Owner its name if it keeps the extension from being deleted.
 	Kind, Owner string
-	// Table joins it with extensions, by a column extension_id.
-	Table string
 	// Type is the required type of the extension's context, and of the context's ranges that must contain the number; "" means
 	// any.
 	Type, Ranges string
 	// OutsideAtFirst says that the number is checked against the ranges only when it changes, not when the two are joined.
 	OutsideAtFirst bool
+
+	table string // that joins it with extensions, by a column extension_id
 }
 
-// extensionUses are all kinds.
+// extensionUses are all kinds, by the relations that join them with extensions.
 var extensionUses []extensionUse
+
+// usesExtensions says that a relation joins objects of a kind with the extensions that lead to them.
+func usesExtensions[L any](of crud.Relation[L, Extension], use extensionUse) extensionUse {
+	use.table = string(of)
+	extensionUses = append(extensionUses, use)
+	return use
+}
 
 // fits refuses an extension that another kind of object uses, or whose context or number does not suit this kind.
 func fits[L any](use extensionUse) crud.Check[L, Extension] {
@@ -69,7 +76,7 @@ func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) err
 func useOf(ctx context.Context, c store.Conn, x *Extension) (*extensionUse, error) {
 	for i := range extensionUses {
 		use := &extensionUses[i]
-		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+use.Table+" WHERE extension_id = $1", x.ID)
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+use.table+" WHERE extension_id = $1", x.ID)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ type FuncKeyDestination struct{ Destination }
 
 var funcKeyDestinationOnce = sync.OnceValue(func() *rest.Schema {
 	var kinds []rest.Kind
-	for _, k := range funcKeyKinds {
+	for _, k := range byName(funcKeyKinds) {
 		kinds = append(kinds, rest.Kind{Value: k.name, Schema: k.schema()})
 	}
 	return rest.UnionOf("FuncKeyDestination", "type", kinds...)
@@ -39,9 +39,9 @@ func (d *FuncKeyDestination) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	switch keys := d.keys.(type) {
-	case *keyDials:
+	case *KeyDials:
 		keys.Exten = strings.TrimSpace(keys.Exten)
-	case *keyForwards:
+	case *KeyForwards:
 		if keys.Exten != nil {
 			exten := strings.TrimSpace(*keys.Exten)
 			keys.Exten = &exten
@@ -50,57 +50,35 @@ func (d *FuncKeyDestination) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// The keys of each kind.
+// The keys of the kinds that lead to no resource of this service.
 type (
 	keyHref struct {
 		Href *string `json:"href" readOnly:"true"`
 	}
-	keyCallsUser struct {
-		keyHref
-
-		UserID    int64   `json:"user_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		Firstname *string `json:"user_firstname" readOnly:"true"`
-		Lastname  *string `json:"user_lastname" readOnly:"true"`
-	}
-	keyCallsGroup struct {
-		keyHref
-
-		GroupID int64   `json:"group_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		Name    *string `json:"group_name" readOnly:"true"`
-		Label   *string `json:"group_label" readOnly:"true"`
-	}
-	keyGroupMember struct {
-		keyHref
-
-		GroupID int64  `json:"group_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		Action  string `json:"action" required:"true" enum:"join,leave,toggle"`
-	}
 	keyCallsQueue struct {
 		keyHref
 
-		QueueID int64 `json:"queue_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		QueueID int64 `json:"queue_id" required:"true" ref:"queues.id" minimum:"0" maximum:"9007199254740991"`
 	}
 	keyCallsConference struct {
 		keyHref
 
-		ConferenceID int64 `json:"conference_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		ConferenceID int64 `json:"conference_id" required:"true" ref:"conferences.id" minimum:"0" maximum:"9007199254740991"`
 	}
-	keyPages struct {
-		keyHref
-
-		PagingID int64 `json:"paging_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-	}
-	keyService struct {
+	// KeyService switches a service.
+	KeyService struct {
 		keyHref
 
 		Service string `json:"service" required:"true" enum:"enablevm,vmusermsg,vmuserpurge,phonestatus,recsnd,directoryaccess,fwdundoall,pickup,callrecord,incallfilter,enablednd"`
 	}
-	keyDials struct {
+	// KeyDials dials a number.
+	KeyDials struct {
 		keyHref
 
 		Exten string `json:"exten" required:"true" maxLength:"255" pattern:"^ *[A-Z0-9+*]+ *$" example:"1000"`
 	}
-	keyForwards struct {
+	// KeyForwards switches a forward.
+	KeyForwards struct {
 		keyHref
 
 		Forward string  `json:"forward" required:"true" enum:"busy,noanswer,unconditional"`
@@ -114,20 +92,20 @@ type (
 	keyParksAt struct {
 		keyHref
 
-		ParkingLotID int64   `json:"parking_lot_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		ParkingLotID int64   `json:"parking_lot_id" required:"true" ref:"parkinglots.id" minimum:"0" maximum:"9007199254740991"`
 		Position     int64   `json:"position" required:"true" minimum:"1" maximum:"2147483647"`
-		Name         *string `json:"parking_lot_name" readOnly:"true"`
+		Name         *string `json:"parking_lot_name" readOnly:"true" shows:"name"`
 	}
 	keyParks struct {
 		keyHref
 
-		ParkingLotID int64   `json:"parking_lot_id" required:"true" minimum:"0" maximum:"9007199254740991"`
-		Name         *string `json:"parking_lot_name" readOnly:"true"`
+		ParkingLotID int64   `json:"parking_lot_id" required:"true" ref:"parkinglots.id" minimum:"0" maximum:"9007199254740991"`
+		Name         *string `json:"parking_lot_name" readOnly:"true" shows:"name"`
 	}
 	keyFilters struct {
 		keyHref
 
-		FilterMemberID int64   `json:"filter_member_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		FilterMemberID int64   `json:"filter_member_id" required:"true" ref:"callfilters/members.id" minimum:"0" maximum:"9007199254740991"`
 		Firstname      *string `json:"filter_member_firstname" readOnly:"true"`
 		Lastname       *string `json:"filter_member_lastname" readOnly:"true"`
 	}
@@ -135,35 +113,30 @@ type (
 		keyHref
 
 		Action  string `json:"action" required:"true" enum:"login,logout,toggle"`
-		AgentID int64  `json:"agent_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		AgentID int64  `json:"agent_id" required:"true" ref:"agents.id" minimum:"0" maximum:"9007199254740991"`
 	}
 	keyRecords struct{ keyHref }
 )
 
-// funcKeyKinds are the types of a function key's destination. Those with targets that are not declared yet are refused as not
-// found.
+// funcKeyKinds are the types of a function key's destination. Those of resources that are not declared yet are refused as not found.
 var funcKeyKinds = []destinationKind{
-	kind[keyCallsUser]("user", "", userTarget),
-	kind[keyCallsGroup]("group", "", groupTarget),
-	kind[keyGroupMember]("groupmember", "", groupTarget),
-	kind[keyCallsQueue]("queue", "", queueTarget),
-	kind[keyCallsConference]("conference", "", conferenceTarget),
-	kind[keyPages]("paging", "", pagingTarget),
-	kind[keyService]("service", "", nil),
-	kind[keyDials]("custom", "", nil),
-	kind[keyForwards]("forward", "", nil),
-	kind[keyTransfers]("transfer", "", nil),
-	kind[keyParksAt]("park_position", "", parkingLotTarget),
-	kind[keyParks]("parking", "", parkingLotTarget),
-	kind[keyFilters]("bsfilter", "", filterMemberTarget),
-	kind[keyAgent]("agent", "", agentTarget),
-	kind[keyRecords]("onlinerec", "", nil),
+	kind[keyCallsQueue]("queue", ""),
+	kind[keyCallsConference]("conference", ""),
+	kind[KeyService]("service", ""),
+	kind[KeyDials]("custom", ""),
+	kind[KeyForwards]("forward", ""),
+	kind[keyTransfers]("transfer", ""),
+	kind[keyParksAt]("park_position", ""),
+	kind[keyParks]("parking", ""),
+	kind[keyFilters]("bsfilter", ""),
+	kind[keyAgent]("agent", ""),
+	kind[keyRecords]("onlinerec", ""),
 }
 
 // mayHaveLamp reports whether a lamp can show the state of a key's destination.
 func (d *FuncKeyDestination) mayHaveLamp() bool {
 	when := rest.SchemaOf[FuncKey]().Property("blf").When
-	if keys, ok := d.keys.(*keyService); ok {
+	if keys, ok := d.keys.(*KeyService); ok {
 		return slices.Contains(when["destination.service"], keys.Service)
 	}
 	return slices.Contains(when["destination.type"], d.kind.name)
@@ -172,7 +145,7 @@ func (d *FuncKeyDestination) mayHaveLamp() bool {
 // showKeyTargets fills in the attributes of their targets that the destinations of keys show.
 func showKeyTargets(ctx context.Context, c store.Conn, e *crud.Engine, destinations []*Destination) error {
 	for _, d := range destinations {
-		if keys, ok := d.keys.(*keyCallsUser); ok {
+		if keys, ok := d.keys.(*keyToUser); ok {
 			href := fmt.Sprintf("%s/users/%d", prefix, keys.UserID)
 			keys.Href = &href
 		}
@@ -196,15 +169,15 @@ type FuncKeyParameter struct {
 // funcKeyTypes returns all types of destinations.
 func funcKeyTypes() []FuncKeyType {
 	types := make([]FuncKeyType, len(funcKeyKinds))
-	for i, k := range funcKeyKinds {
+	for i, k := range byName(funcKeyKinds) {
 		types[i] = FuncKeyType{Type: k.name, Parameters: []FuncKeyParameter{}}
 		for _, p := range k.schema().Properties {
 			if p.ReadOnly {
 				continue
 			}
 			parameter := FuncKeyParameter{Name: p.Name, Values: append([]string{}, p.Schema.Enum...)}
-			if k.target != nil && k.target.key == p.Name {
-				collection := prefix + "/" + k.target.path
+			if len(k.refs) > 0 && k.refs[0].key == p.Name {
+				collection := prefix + "/" + k.refs[0].path
 				parameter.Collection = &collection
 			}
 			types[i].Parameters = append(types[i].Parameters, parameter)

@@ -88,9 +88,12 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 			return "user_id IS NULL" // a list has only the public ones
 		},
 		Beside: []crud.Beside[FuncKeyTemplate]{{
-			From: "confd_func_key", By: "template_id", Blank: func(t *FuncKeyTemplate) { t.Keys = FuncKeys{} },
+			From: "confd_func_key", By: "template_id", Refers: refersTo(funcKeyKinds), Loses: losesFuncKeys, Blank: func(t *FuncKeyTemplate) { t.Keys = FuncKeys{} },
 			Load: func(ctx context.Context, c store.Conn, templates []*FuncKeyTemplate) error {
 				return loadFuncKeys(ctx, c, e, templates)
+			},
+			Save: func(ctx context.Context, c store.Conn, change *crud.Change[FuncKeyTemplate]) error {
+				return saveFuncKeys(ctx, c, e, change)
 			},
 		}},
 		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[FuncKeyTemplate]) error {
@@ -99,9 +102,6 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 		},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[FuncKeyTemplate]) error {
 			return change.New.Keys.checkTwins()
-		},
-		Save: func(ctx context.Context, c store.Conn, change *crud.Change[FuncKeyTemplate]) error {
-			return saveFuncKeys(ctx, c, e, change)
 		},
 		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[FuncKeyTemplate]) error {
 			t := change.Old
@@ -342,19 +342,39 @@ func insertFuncKey(ctx context.Context, c store.Conn, e *crud.Engine, t *FuncKey
 		return err
 	}
 	at, _ := positionOf(position)
-	columns, values := "template_id, place, blf, label, type, keys", "$1, $2, $3, $4, $5, $6"
-	args := []any{t.ID, at, key.BLF, key.Label, key.Destination.kind.name, text}
-	if target := key.Destination.kind.target; target != nil {
-		value := key.Destination.key(target.key)
-		known, err := e.Has(ctx, c, t.TenantUUID, target.path, target.by, value)
-		if err != nil {
-			return err
-		}
-		if !known {
-			return crud.Missing(target.key, target.title, target.key, value)
-		}
-		columns, values, args = columns+", "+target.key, values+", $7", append(args, value)
+	columns, args, err := key.Destination.columnsOf(ctx, c, e, t.TenantUUID, func(r reference, title string, value any) error {
+		return crud.Missing(r.key, title, r.key, value)
+	})
+	if err != nil {
+		return err
 	}
-	_, err = c.Exec(ctx, "INSERT INTO confd_func_key ("+columns+") VALUES ("+values+")", args...)
+	columns = append(columns, "template_id", "place", "blf", "label", "type", "keys")
+	args = append(args, t.ID, at, key.BLF, key.Label, key.Destination.kind.name, text)
+	_, err = c.Exec(ctx, "INSERT INTO confd_func_key ("+strings.Join(columns, ", ")+") VALUES ("+crud.Placeholders(1, len(args))+")", args...)
 	return err
+}
+
+// losesFuncKeys refuses a caller who is denied to delete the function keys that lead to an object which is deleted.
+func losesFuncKeys(ctx context.Context, c store.Conn, r *rest.Request, column string, value any) error {
+	keys, err := store.Select[keyOfTarget](ctx, c, `
+		SELECT t.id AS "template.id", t.user_id AS "template.user_id", CAST(u.uuid AS text) AS "template.user_uuid", k.place
+		FROM confd_func_key k JOIN confd_func_key_template t ON t.id = k.template_id LEFT JOIN confd_user u ON u.id = t.user_id
+		WHERE k.`+column+` = $1`, value)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		for _, path := range append(k.Template.userAccesses(), k.Template.access()) {
+			if err := crud.NotDenied(r, path+strconv.FormatInt(k.Position, 10)+".delete"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keyOfTarget is a function key that leads to an object.
+type keyOfTarget struct {
+	Template FuncKeyTemplate `db:"template"`
+	Position int64           `db:"place"`
 }

@@ -58,9 +58,35 @@ type GroupFallbacks struct {
 	Congestion *Destination `json:"congestion_destination"`
 }
 
+// ToGroup leads calls to a group.
+type ToGroup struct {
+	GroupID  int64    `json:"group_id" required:"true" ref:"groups.id" minimum:"0" maximum:"9007199254740991"`
+	RingTime *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
+	Name     *string  `json:"group_name,omitempty" readOnly:"true" shows:"name"`
+	Label    *string  `json:"group_label,omitempty" readOnly:"true" shows:"label"`
+}
+
+// keyToGroup calls a group by a function key.
+type keyToGroup struct {
+	keyHref
+
+	GroupID int64   `json:"group_id" required:"true" ref:"groups.id" minimum:"0" maximum:"9007199254740991"`
+	Name    *string `json:"group_name" readOnly:"true" shows:"name"`
+	Label   *string `json:"group_label" readOnly:"true" shows:"label"`
+}
+
+// KeyGroupMember lets the user of a function key join or leave a group.
+type KeyGroupMember struct {
+	keyHref
+
+	GroupID int64  `json:"group_id" required:"true" ref:"groups.id" minimum:"0" maximum:"9007199254740991"`
+	Action  string `json:"action" required:"true" enum:"join,leave,toggle"`
+}
+
 func init() {
 	resources = append(resources, declareGroups)
-	extensionUses = append(extensionUses, groupExtension)
+	destinationKinds = append(destinationKinds, kind[ToGroup]("group", ""))
+	funcKeyKinds = append(funcKeyKinds, kind[keyToGroup]("group", ""), kind[KeyGroupMember]("groupmember", ""))
 	musicUses = append(musicUses, forgetsMusic(musicOfGroup))
 }
 
@@ -69,14 +95,7 @@ const groupExtensions crud.Relation[Group, Extension] = "confd_group_extension"
 
 func musicOfGroup(g *Group) **string { return &g.MusicOnHold }
 
-var groupExtension = extensionUse{Kind: "group", Owner: "group", Table: "confd_group_extension", Type: "internal", Ranges: "group"}
-
-var groupDestinations = holdsDestinations(destinationOwner[Group]{
-	column: "of_group_uuid", keyColumn: "uuid", change: "fallbacks.update", key: func(g *Group) any { return g.UUID },
-	slots: func(g *Group) slots {
-		return slots{"noanswer": nullable{&g.Fallbacks.NoAnswer}, "congestion": nullable{&g.Fallbacks.Congestion}}
-	},
-})
+var groupExtension = usesExtensions(groupExtensions, extensionUse{Kind: "group", Owner: "group", Type: "internal", Ranges: "group"})
 
 func declareGroups(e *crud.Engine) {
 	columns := []string{"label", "id", "name", "preprocess_subroutine", "exten"}
@@ -91,22 +110,13 @@ func declareGroups(e *crud.Engine) {
 			{Query: `SELECT gx.group_uuid FROM {confd_group_extension} gx JOIN {confd_extension} x ON x.id = gx.extension_id
 				WHERE %s`, Table: "confd_extension", Characters: extenCharacters},
 		},
-		Beside:  []crud.Beside[Group]{groupDestinations.beside(e), groupNumbers()},
+		Beside:  []crud.Beside[Group]{holds[Group]("of_group_uuid").beside(e), groupNumbers()},
 		Prepare: nameGroup,
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
 			if err := checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfGroup); err != nil {
 				return err
 			}
 			return checkGroupNumbers(ctx, c, change)
-		},
-		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-			if err := groupDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New); err != nil {
-				return err
-			}
-			return saveGroupNumbers(ctx, c, change)
-		},
-		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-			return groupTarget.mayTake(ctx, c, e, change.Request, change.Old.ID)
 		},
 		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
 			for _, g := range groups {

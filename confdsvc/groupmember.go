@@ -132,7 +132,7 @@ func checkGroupNumbers(ctx context.Context, c store.Conn, change *crud.Change[Gr
 // groupNumbers are the numbers of groups, stored in a table of their own.
 func groupNumbers() crud.Beside[Group] {
 	return crud.Beside[Group]{
-		From: "confd_group_number", By: "group_uuid",
+		From: "confd_group_number", By: "group_uuid", Save: saveGroupNumbers,
 		Blank: func(g *Group) { g.Members.Extensions = []GroupNumber{} },
 		Load: func(ctx context.Context, c store.Conn, groups []*Group) error {
 			type row struct {

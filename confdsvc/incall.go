@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -46,23 +45,14 @@ const (
 	userIncalls      crud.Relation[User, Incall]      = "user_incall"
 )
 
-func init() {
-	resources = append(resources, declareIncalls)
-	extensionUses = append(extensionUses, incallExtension)
-}
+func init() { resources = append(resources, declareIncalls) }
 
-var incallExtension = extensionUse{
-	Kind: "incall", Owner: "incall", Table: "confd_incall_extension", Type: "incall", Ranges: "incall", OutsideAtFirst: true,
-}
+var incallDestinations = holds[Incall]("of_incall_id")
 
-var incallDestination = holdsDestinations(destinationOwner[Incall]{
-	column: "of_incall_id", keyColumn: "id", change: "update", key: func(i *Incall) any { return i.ID },
-	slots: func(i *Incall) slots { return slots{"destination": always{&i.Destination}} },
-})
+var incallExtension = usesExtensions(incallExtensions, extensionUse{Kind: "incall", Owner: "incall", Type: "incall", Ranges: "incall", OutsideAtFirst: true})
 
 func declareIncalls(e *crud.Engine) {
 	columns := []string{"exten", "preprocess_subroutine", "greeting_sound", "description", "user_id"}
-	e.Reads(crud.Source{Table: "confd_destination", Refers: map[string]string{"of_incall_id": "incalls", "user_id": "users"}})
 	crud.Collect(e, crud.Resource[Incall]{
 		Path: "incalls", Singular: "incall", Param: "incall_id", Table: "confd_incall", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns, SearchText: "search_text",
@@ -82,13 +72,8 @@ func declareIncalls(e *crud.Engine) {
 				WHERE %s`, Table: "confd_extension", Characters: extenCharacters},
 		},
 		Nested: []string{"extensions"},
-		Beside: []crud.Beside[Incall]{incallDestination.beside(e)},
-		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
-			if err := incallDestination.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New); err != nil {
-				return err
-			}
-			return userTakesIncall(ctx, c, change)
-		},
+		Beside: []crud.Beside[Incall]{incallDestinations.beside(e)},
+		Save:   userTakesIncall,
 	})
 	crud.Link[Incall, Extension]{
 		Relation: incallExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
@@ -120,7 +105,7 @@ func declareIncalls(e *crud.Engine) {
 		},
 		Leave: func(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
 			return crud.Of[Incall](e).Update(ctx, c, change, func(i *Incall) error {
-				always{&i.Destination}.put(nil)
+				i.Destination = nowhere()
 				return nil
 			})
 		},
@@ -130,7 +115,7 @@ func declareIncalls(e *crud.Engine) {
 
 // userTakesIncall refuses to lead more incoming calls to a user than clients may send as the user's.
 func userTakesIncall(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
-	to, leads := change.New.Destination.keys.(*toUser)
+	to, leads := change.New.Destination.keys.(*ToUser)
 	if !leads || change.Old != nil && change.Old.Destination.same(&change.New.Destination) {
 		return nil
 	}
@@ -151,11 +136,7 @@ func shownByTarget[T any](e *crud.Engine, name crud.Relation[T, Incall], table, 
 
 // leadsToUser returns the destination that is the user.
 func leadsToUser(u *User) (d Destination, err error) {
-	keys, err := json.Marshal(map[string]any{"user_id": u.ID})
-	if err != nil {
-		return d, err
-	}
-	return d, d.readAs(destinationKinds, "user", "", keys)
+	return d, d.readAs(destinationKinds, "user", "", fmt.Appendf(nil, `{"user_id": %d}`, u.ID))
 }
 
 // rangeHoldsNumber adds the number of a user's new incall to the ranges of its context, if none of them holds it. A number that no

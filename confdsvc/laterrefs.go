@@ -2,6 +2,12 @@ package confdsvc
 
 import "github.com/ringfence/ringfence/internal/crud"
 
+// laterTitles are what refusals call objects of collections that this service does not have yet, and that destinations lead to, by their paths.
+var laterTitles = map[string]string{
+	"agents": "Agent", "applications": "Application", "callfilters/members": "FilterMember", "conferences": "Conference", "ivr": "IVR",
+	"outcalls": "Outcall", "parkinglots": "ParkingLot", "queues": "Queue", "switchboards": "Switchboard",
+}
+
 // Objects of collections that this service does not have yet, as other objects show them: null, or an empty list.
 type (
 	// AgentRef is an agent as its user shows it.

@@ -48,12 +48,9 @@ type LineRef struct {
 // lineExtensions are the numbers that ring lines.
 const lineExtensions crud.Relation[Line, Extension] = "confd_line_extension"
 
-func init() {
-	resources = append(resources, declareLines)
-	extensionUses = append(extensionUses, lineExtension)
-}
+func init() { resources = append(resources, declareLines) }
 
-var lineExtension = extensionUse{Kind: "user", Owner: "line", Table: "confd_line_extension", Type: "internal", Ranges: "user"}
+var lineExtension = usesExtensions(lineExtensions, extensionUse{Kind: "user", Owner: "line", Type: "internal", Ranges: "user"})
 
 // lineProtocols is the view of all lines' endpoints.
 var lineProtocols = crud.Source{

@@ -1,11 +1,6 @@
 package confdsvc
 
-import (
-	"context"
-
-	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/store"
-)
+import "github.com/ringfence/ringfence/internal/crud"
 
 // Paging is a number by which some users speak through the telephones of others.
 type Paging struct {
@@ -31,8 +26,16 @@ type PagingUsers struct {
 	Users []UserRef `json:"users" readOnly:"true"`
 }
 
+// keyToPaging speaks through a paging by a function key.
+type keyToPaging struct {
+	keyHref
+
+	PagingID int64 `json:"paging_id" required:"true" ref:"pagings.id" minimum:"0" maximum:"9007199254740991"`
+}
+
 func init() {
 	resources = append(resources, declarePagings)
+	funcKeyKinds = append(funcKeyKinds, kind[keyToPaging]("paging", ""))
 	tags["pagings"] = "Numbers by which users speak through the telephones of others."
 	docs["{paging_id}"] = "The number of the paging."
 	columns["Paging"] = []string{"number", "name", "members", "enabled"}
@@ -44,9 +47,6 @@ func declarePagings(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Paging]{
 		Path: "pagings", Singular: "paging", Param: "paging_id", Table: "confd_paging", Keys: []string{"id"},
 		Order: columns, Filters: columns, Search: columns,
-		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[Paging]) error {
-			return pagingTarget.mayTake(ctx, c, e, change.Request, change.Old.ID)
-		},
 	})
 	for _, is := range []struct {
 		one, several string

@@ -58,22 +58,11 @@ func init() {
 	columns["Schedule"] = []string{"name", "open_periods", "closed_destination", "enabled"}
 }
 
-var scheduleDestinations = holdsDestinations(destinationOwner[Schedule]{
-	column: "of_schedule_id", keyColumn: "id", change: "update", key: func(s *Schedule) any { return s.ID },
-	slots: func(s *Schedule) slots {
-		out := slots{"closed": always{&s.ClosedDestination}}
-		for i := range s.ExceptionalPeriods.V {
-			out[fmt.Sprintf("exception %d", i)] = always{&s.ExceptionalPeriods.V[i].Destination}
-		}
-		return out
-	},
-})
-
 func declareSchedules(e *crud.Engine) {
 	columns := []string{"name", "id", "timezone"}
 	crud.Collect(e, crud.Resource[Schedule]{
 		Path: "schedules", Singular: "schedule", Param: "schedule_id", Table: "confd_schedule", Keys: []string{"id"},
-		Order: columns, Filters: columns, Search: columns, Beside: []crud.Beside[Schedule]{scheduleDestinations.beside(e)},
+		Order: columns, Filters: columns, Search: columns, Beside: []crud.Beside[Schedule]{holds[Schedule]("of_schedule_id").beside(e)},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Schedule]) error {
 			for i, p := range change.New.OpenPeriods.V {
 				if p.End < p.Start {
@@ -86,9 +75,6 @@ func declareSchedules(e *crud.Engine) {
 				}
 			}
 			return nil
-		},
-		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Schedule]) error {
-			return scheduleDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
 		},
 		Load: func(_ context.Context, _ store.Conn, schedules []*Schedule) error {
 			for _, s := range schedules {

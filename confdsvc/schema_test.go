@@ -112,6 +112,21 @@ func TestColumnsAreFields(t *testing.T) {
 		for table, row := range confdsvc.Rows() {
 			storetest.ColumnsAreFields(t, db, storetest.Row{Table: table, Fields: row})
 		}
+		columns := confdsvc.DestinationColumns()
+		storetest.ColumnsAreFields(t, db, storetest.Row{Table: "confd_destination", Kept: columns["confd_destination"], Fields: struct {
+			ID   int64  `db:"id"`
+			Slot string `db:"slot"`
+			Type string `db:"type"`
+			Sub  string `db:"sub"`
+			Keys string `db:"keys"`
+		}{}}, storetest.Row{Table: "confd_func_key", Kept: columns["confd_func_key"], Fields: struct {
+			ID    int64   `db:"id"`
+			Place int64   `db:"place"`
+			BLF   bool    `db:"blf"`
+			Label *string `db:"label"`
+			Type  string  `db:"type"`
+			Keys  string  `db:"keys"`
+		}{}})
 	})
 }
 

@@ -85,6 +85,7 @@ func declared(db store.DB) *crud.Engine {
 	for _, declare := range resources {
 		declare(e)
 	}
+	checkDestinations(e)
 	return e
 }
 

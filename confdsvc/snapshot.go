@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"reflect"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -95,13 +94,13 @@ func all[T any](ctx context.Context, c store.Conn, e *crud.Engine, into *[]*T, l
 func (s *Snapshot) readObjects(ctx context.Context, c store.Conn, e *crud.Engine) error {
 	for _, read := range []func() error{
 		func() error { return all(ctx, c, e, &s.Contexts, nil) },
-		func() error { return all(ctx, c, e, &s.Users, userDestinations.loadAll) },
+		func() error { return all(ctx, c, e, &s.Users, userDestinations.all(e)) },
 		func() error { return s.readLines(ctx, c) },
 		func() error { return all(ctx, c, e, &s.Extensions, nil) },
 		func() error { return all(ctx, c, e, &s.Features, nil) },
 		func() error { return all(ctx, c, e, &s.Voicemails, nil) },
 		func() error { return s.readGroups(ctx, c, e) },
-		func() error { return all(ctx, c, e, &s.Incalls, incallDestination.loadAll) },
+		func() error { return all(ctx, c, e, &s.Incalls, incallDestinations.all(e)) },
 		func() error { return all(ctx, c, e, &s.Music, nil) },
 		func() error { return s.readKeys(ctx, c, e) },
 		func() error { return all(ctx, c, e, &s.Customs, nil) },
@@ -230,24 +229,6 @@ func usersOfLines(ctx context.Context, c store.Conn) (map[int64][]int64, error) 
 		out[row.Left] = append(out[row.Left], row.Right)
 	}
 	return out, err
-}
-
-// Kind returns the type of a destination and, of those that have several kinds, which kind.
-func (d *Destination) Kind() (name, sub string) { return d.kind.name, d.kind.sub }
-
-// Value returns the value of one of a destination's keys, or nil: an int64, a float64, a bool or a string.
-func (d *Destination) Value(key string) any {
-	v := reflect.ValueOf(d.key(key))
-	if v.IsValid() && v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return nil
-		}
-		v = v.Elem()
-	}
-	if !v.IsValid() {
-		return nil
-	}
-	return v.Interface()
 }
 
 // Last returns the effective value of an option, and whether there is one.

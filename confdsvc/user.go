@@ -151,17 +151,11 @@ func declareUsers(e *crud.Engine) {
 			}
 			return validateUser(ctx, c, change)
 		},
-		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-			return userTarget.mayTake(ctx, c, e, change.Request, change.Old.ID)
-		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 			if err := mayTakeFuncKeyTemplate(change); err != nil {
 				return err
 			}
-			if err := identifyLinesOf(ctx, c, e, change); err != nil {
-				return err
-			}
-			return userDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
+			return identifyLinesOf(ctx, c, e, change)
 		},
 	})
 }

@@ -10,17 +10,30 @@ type UserFallbacks struct {
 	Fail       *Destination `json:"fail_destination"`
 }
 
-var userDestinations = holdsDestinations(destinationOwner[User]{
-	column: "of_user_id", keyColumn: "id", change: "fallbacks.update", key: func(u *User) any { return u.ID },
-	slots: func(u *User) slots {
-		f := &u.Fallbacks
-		return slots{
-			"noanswer": nullable{&f.NoAnswer}, "busy": nullable{&f.Busy}, "congestion": nullable{&f.Congestion}, "fail": nullable{&f.Fail},
-		}
-	},
-})
+// ToUser leads calls to a user.
+type ToUser struct {
+	UserID    int64    `json:"user_id" required:"true" ref:"users.id" minimum:"0" maximum:"9007199254740991"`
+	RingTime  *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
+	MOHUUID   *string  `json:"moh_uuid" ref:"moh.uuid" format:"uuid"`
+	Firstname *string  `json:"user_firstname,omitempty" readOnly:"true" shows:"firstname"`
+	Lastname  *string  `json:"user_lastname" readOnly:"true" shows:"lastname"`
+}
+
+// keyToUser calls a user by a function key.
+type keyToUser struct {
+	keyHref
+
+	UserID    int64   `json:"user_id" required:"true" ref:"users.id" minimum:"0" maximum:"9007199254740991"`
+	Firstname *string `json:"user_firstname" readOnly:"true" shows:"firstname"`
+	Lastname  *string `json:"user_lastname" readOnly:"true" shows:"lastname"`
+}
+
+// userDestinations are where calls go that users do not take.
+var userDestinations = holds[User]("of_user_id")
 
 func init() {
+	destinationKinds = append(destinationKinds, kind[ToUser]("user", ""))
+	funcKeyKinds = append(funcKeyKinds, kind[keyToUser]("user", ""))
 	resources = append(resources, func(e *crud.Engine) {
 		crud.Part[User, UserFallbacks]{
 			Path: "fallbacks", ID: "user_fallback", Whole: true, Nested: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks },

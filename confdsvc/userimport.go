@@ -591,7 +591,7 @@ func (j *importJob) ringFor(ctx context.Context, c store.Conn, user *User, incal
 	change := &crud.Change[Incall]{Request: j.request, Tenant: j.scope, Old: incall}
 	return crud.Of[Incall](j.engine).Update(ctx, c, change, func(i *Incall) (err error) {
 		if i.Destination, err = leadsToUser(user); err == nil {
-			i.Destination.keys.(*toUser).RingTime = seconds
+			i.Destination.keys.(*ToUser).RingTime = seconds
 		}
 		return err
 	})

@@ -61,10 +61,21 @@ type UserVoicemail struct {
 	crud.Hrefs
 }
 
+// ToVoicemail leads calls to a voicemail.
+type ToVoicemail struct {
+	VoicemailID      int64   `json:"voicemail_id" required:"true" ref:"voicemails.id" minimum:"0" maximum:"9007199254740991"`
+	SkipInstructions bool    `json:"skip_instructions" default:"false"`
+	Greeting         *string `json:"greeting" enum:"busy,unavailable"`
+	Name             *string `json:"voicemail_name,omitempty" readOnly:"true" shows:"name"`
+}
+
 // userVoicemail are the voicemails of users.
 const userVoicemail crud.Relation[User, Voicemail] = "confd_user_voicemail"
 
-func init() { resources = append(resources, declareVoicemails) }
+func init() {
+	resources = append(resources, declareVoicemails)
+	destinationKinds = append(destinationKinds, kind[ToVoicemail]("voicemail", ""))
+}
 
 func declareVoicemails(e *crud.Engine) {
 	columns := []string{"number", "name", "email", "context", "language", "timezone", "pager", "accesstype"}
@@ -72,9 +83,6 @@ func declareVoicemails(e *crud.Engine) {
 		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
-		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {
-			return voicemailTarget.mayTake(ctx, c, e, change.Request, change.Old.ID)
-		},
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {
 			if err := refuseUnknownZone(ctx, c, e, change); err != nil {
 				return err

@@ -61,6 +61,8 @@ type table interface {
 	title() string
 	key() column
 	reads() []seenSQL
+	keptBeside() map[string][]string
+	mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error
 	mayRead(ctx context.Context, c store.Conn, scope string) error
 	mayWrite(ctx context.Context, c store.Conn, scope string) error
 	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error

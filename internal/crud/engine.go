@@ -108,6 +108,16 @@ func (e *Engine) Rows() map[string]any {
 	return out
 }
 
+// Beside returns, by the struct of each collection, the other tables that have own data of its objects, with the columns that refer to these
+// and to others.
+func (e *Engine) Beside() map[reflect.Type]map[string][]string {
+	out := map[reflect.Type]map[string][]string{}
+	for of, k := range e.collections {
+		out[of] = k.(table).keptBeside()
+	}
+	return out
+}
+
 // collectionOf is [Of].
 func collectionOf[T pointer](e *Engine) *CollectionOf[T] {
 	k, ok := e.collections[structOf[T]()].(*CollectionOf[T])

@@ -164,7 +164,7 @@ func (k *CollectionOf[T]) make(ctx context.Context, c store.Conn, tenantUUID str
 	if err := k.insertRow(ctx, c, change); err != nil {
 		return nil, k.refused(err, change.New)
 	}
-	if err := k.run(ctx, c, change, k.Save); err != nil {
+	if err := k.save(ctx, c, change); err != nil {
 		return nil, k.refused(err, change.New)
 	}
 	if err := k.fill(ctx, c, []T{change.New}); err != nil {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
@@ -72,6 +75,48 @@ func (e *Engine) refer(ctx context.Context, c store.Conn, col column, scope stri
 		return "", Missing(col.name, t.title(), col.name, value)
 	}
 	return owner, err
+}
+
+// mayTake refuses a caller who is denied to change what refers to an object that is deleted, in the own data of other objects: it goes too.
+func (k *CollectionOf[T]) mayTake(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+	if change.Request == nil || !HasDenials(change.Request) {
+		return nil
+	}
+	for _, path := range slices.Sorted(maps.Keys(k.engine.byPath)) {
+		valueOf := func(attribute string) any { return k.field(change.Old, attribute) }
+		if err := k.engine.byPath[path].mayLose(ctx, c, change.Request, k.Path, valueOf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayLose refuses a caller who is denied to change an object of which own data refers to an object of a path's collection.
+func (k *CollectionOf[T]) mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error {
+	for _, b := range k.Beside {
+		loses := b.Loses
+		if loses == nil {
+			loses = func(ctx context.Context, c store.Conn, r *rest.Request, column string, value any) error {
+				return k.NoneDenied(ctx, c, r, b.Changes, k.Keys[0]+" IN (SELECT "+b.By+" FROM "+b.From+" WHERE "+column+" = $1)", value)
+			}
+		}
+		for _, column := range slices.Sorted(maps.Keys(b.Refers)) {
+			if of, attribute, _ := strings.Cut(b.Refers[column], "."); of == path {
+				if err := loses(ctx, c, r, column, valueOf(attribute)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// Declared returns the table of a path's collection, and what an object of it is called in refusals: both "" if it is not declared.
+func (e *Engine) Declared(path string) (table, title string) {
+	if t, ok := e.byPath[path]; ok {
+		return t.tableName(), t.title()
+	}
+	return "", ""
 }
 
 // Has reports whether a tenant itself owns an object whose column has this value. It returns false if the collection is not

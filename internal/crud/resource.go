@@ -121,7 +121,7 @@ type ResourceOf[T pointer] struct {
 	// Load fills in the fields that are not columns, for at most 1000 objects at a time, with one query each.
 	Load func(ctx context.Context, c store.Conn, objects []T) error
 	// Beside are an object's own data in other tables, each by the column that refers to the object. They are filled in before
-	// Load, and not queried if there are no rows.
+	// Load, not queried if there are no rows, and written before Save.
 	Beside []BesideOf[T]
 	// Present adapts objects to the tenant that reads them, after Load. It has no effect on stored data.
 	Present func(ctx context.Context, c store.Conn, tenant string, objects []T) error
@@ -168,9 +168,18 @@ type PreviewOf[T pointer] struct {
 type BesideOf[T pointer] struct {
 	// From is the table, and By its column that refers to the first key.
 	From, By string
+	// Refers are columns of the table that refer to objects of other collections, each with the collection and its attribute that the
+	// column has: {"user_id": "users.id"}. When such an object is deleted, the database deletes the row, or sets the column to null.
+	Refers map[string]string
+	// Changes is the action, below an object, that changes what the rows say: who is denied it for an object may not delete what a row of it
+	// refers to. Loses refuses that instead, where the rows have accesses of their own: those of which a column has a value.
+	Changes string
+	Loses   func(ctx context.Context, c store.Conn, r *rest.Request, column string, value any) error
 	// Load fills it in for at most 1000 objects, with one query; Blank fills it in if there are no rows.
 	Load  func(ctx context.Context, c store.Conn, objects []T) error
 	Blank func(o T)
+	// Save writes it, if Save of the resource does not.
+	Save func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 }
 
 // ViewOf is another form of a list's objects.
@@ -289,6 +298,14 @@ func (r ResourceOf[T]) on(e *Engine) *CollectionOf[T] {
 	return k
 }
 
+func (k *CollectionOf[T]) keptBeside() map[string][]string {
+	out := map[string][]string{}
+	for _, b := range k.Beside {
+		out[b.From] = append(slices.Sorted(maps.Keys(b.Refers)), b.By)
+	}
+	return out
+}
+
 func (k *CollectionOf[T]) readViews() []string { return slices.Sorted(maps.Keys(k.ReadViews)) }
 
 // check panics if the declaration has a mistake, which every start reports.
@@ -304,6 +321,11 @@ func (k *CollectionOf[T]) check() {
 	for _, c := range k.columns {
 		if _, ok := k.byName[c.of]; c.of != "" && !ok {
 			panic(fmt.Sprintf("%s makes %q of %q, which it does not have", k.Path, c.name, c.of))
+		}
+	}
+	for _, b := range k.Beside {
+		if len(b.Refers) > 0 && b.Changes == "" && b.Loses == nil {
+			panic(fmt.Sprintf("%s: %s refers to other objects, and nothing says who may lose that", k.Path, b.From))
 		}
 	}
 	for name, m := range k.Matches {

@@ -10,7 +10,7 @@ import (
 
 // complete runs the steps after the row is written. If the reply has the object, it turns New into what a client reads.
 func (k *CollectionOf[T]) complete(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
-	if err := k.run(ctx, c, change, k.Save); err != nil {
+	if err := k.save(ctx, c, change); err != nil {
 		return err
 	}
 	if err := k.own(ctx, c, []T{change.New}); err != nil {
@@ -22,6 +22,16 @@ func (k *CollectionOf[T]) complete(ctx context.Context, c store.Conn, change *Ch
 		}
 	}
 	return k.conclude(ctx, c, change)
+}
+
+// save writes the object's own data in other tables.
+func (k *CollectionOf[T]) save(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+	for _, b := range k.Beside {
+		if err := k.run(ctx, c, change, b.Save); err != nil {
+			return err
+		}
+	}
+	return k.run(ctx, c, change, k.Save)
 }
 
 // conclude ends every change: the last hook, the audit, and the work for after the commit.

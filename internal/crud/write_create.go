@@ -149,7 +149,7 @@ func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, changes [
 	for _, change := range changes {
 		knows(ctx).makes(k.Table, k.Key(change.New))
 		k.counted(ctx)
-		if err := k.run(ctx, c, change, k.Save, k.conclude); err != nil {
+		if err := k.run(ctx, c, change, k.save, k.conclude); err != nil {
 			return err
 		}
 	}

@@ -71,7 +71,7 @@ func (k *CollectionOf[T]) erase(ctx context.Context, c store.Conn, change *Chang
 	if err := k.mayUnlink(ctx, c, change); err != nil {
 		return err
 	}
-	if err := k.run(ctx, c, change, k.Guard, k.unlink); err != nil {
+	if err := k.run(ctx, c, change, k.mayTake, k.Guard, k.unlink); err != nil {
 		return err
 	}
 	knows(ctx).deletes()
