@@ -110,6 +110,7 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	if err != nil {
 		return preview, err
 	}
+	defer files.Forget()
 	_, from, err := files.Read(number)
 	if err != nil {
 		return preview, err

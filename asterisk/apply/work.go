@@ -93,6 +93,7 @@ func (r *run) logf(format string, args ...any) {
 // do does one job and stores what became of it. An error is one of storing it, or says that Asterisk reads another folder: otherwise the
 // job itself may fail without one.
 func (s *Service) do(ctx context.Context, kind string, r *run) error {
+	defer s.store.Forget()
 	now := time.Now().UTC()
 	r.job.State, r.job.StartedAt = helpers.JobRunning, &now
 	if err := r.save(r.job); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
 )
@@ -357,6 +358,30 @@ func TestLiveChangedByHand(t *testing.T) {
 	g, content, err := s.Read(n)
 	if err != nil || string(content["pjsip.conf"]) != "x" || g.Source != "a test" {
 		t.Errorf("Read: %v, %q, %v", g, content, err)
+	}
+}
+
+// What was read is read again once somebody has touched it.
+func TestChangedSinceItWasRead(t *testing.T) {
+	s := open(t, t.TempDir())
+	n := stage(t, s, files("pjsip.conf", "x", "queues.conf", ""))
+	for range 2 {
+		if _, content, err := s.Read(n); err != nil || string(content["pjsip.conf"]) != "x" {
+			t.Errorf("%q, %v", content, err)
+		}
+	}
+	at := filepath.Join(filepath.Dir(s.Folder()), "generations", fmt.Sprint(n), "pjsip.conf")
+	if err := errors.Join(os.WriteFile(at, []byte("y"), 0o600), os.Chtimes(at, time.Time{}, time.Now().Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Read(n); err == nil || !strings.Contains(err.Error(), "pjsip.conf is not as it was generated") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(at, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Read(n); err != nil {
+		t.Error(err)
 	}
 }
 

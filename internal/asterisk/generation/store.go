@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/private"
@@ -60,6 +61,26 @@ type Store struct {
 	lock   string
 	keep   int
 	shared bool // the folder's group may read
+
+	mu     sync.Mutex
+	recent map[int64]loaded // what was read since Forget, by number
+}
+
+// loaded is a generation that was read, with what its files were then: it is as it was while they are.
+type loaded struct {
+	Generation
+	files Files
+	infos map[string]fs.FileInfo
+}
+
+// maxRecent is how many generations are kept in memory: a job reads the live one, and the one that it makes, several times.
+const maxRecent = 2
+
+// Forget gives back the memory of what was read.
+func (s *Store) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recent = nil
 }
 
 // Open opens the folder, which it makes if it is missing, and tidies what was interrupted; see the package. keep is how many
@@ -191,7 +212,7 @@ func (s *Store) point(n int64) error {
 	return s.sync(".")
 }
 
-// Read returns a generation and its files, which must be as they were staged. Generation 0 has none.
+// Read returns a generation and its files, which must be as they were staged, and which nobody may change. Generation 0 has none.
 func (s *Store) Read(n int64) (Generation, Files, error) {
 	if n == 0 {
 		return Generation{}, Files{}, nil
@@ -214,18 +235,28 @@ func (s *Store) read(n int64) (g Generation, files Files, err error) {
 	if g.Number != n {
 		return g, nil, fmt.Errorf("%s is that of generation %d", manifestName, g.Number)
 	}
-	files = Files{}
-	for name, sum := range g.Files {
+	infos := map[string]fs.FileInfo{}
+	for name := range g.Files {
 		if !fileName.MatchString(name) {
 			return g, nil, fmt.Errorf("%s: %q is no name of a file", manifestName, name)
 		}
-		at := path.Join(folderOf(n), name)
-		if info, err := s.root.Lstat(at); err != nil {
+		info, err := s.root.Lstat(path.Join(folderOf(n), name))
+		if err != nil {
 			return g, nil, err
-		} else if !info.Mode().IsRegular() {
+		}
+		if !info.Mode().IsRegular() {
 			return g, nil, fmt.Errorf("%s is not a regular file", name)
 		}
-		content, err := s.root.ReadFile(at)
+		infos[name] = info
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.recent[n]; ok && maps.Equal(r.Files, g.Files) && maps.EqualFunc(r.infos, infos, unchanged) {
+		return g, r.files, nil
+	}
+	files = Files{}
+	for name, sum := range g.Files {
+		content, err := s.root.ReadFile(path.Join(folderOf(n), name))
 		if err != nil {
 			return g, nil, err
 		}
@@ -234,7 +265,19 @@ func (s *Store) read(n int64) (g Generation, files Files, err error) {
 		}
 		files[name] = content
 	}
+	if s.recent == nil {
+		s.recent = map[int64]loaded{}
+	}
+	s.recent[n] = loaded{g, files, infos}
+	if len(s.recent) > maxRecent {
+		delete(s.recent, slices.Min(slices.Collect(maps.Keys(s.recent))))
+	}
 	return g, files, nil
+}
+
+// unchanged reports whether a file is the same, with the same content.
+func unchanged(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 func sumOf(content []byte) string {
