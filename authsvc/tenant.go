@@ -358,8 +358,9 @@ func (s *Service) goesWith(ctx context.Context, c store.Conn, tenantUUID string)
 			out = append(out, crud.Kind{Service: "auth", Resource: kind.resource, Count: n})
 		}
 	}
-	if s.contents == nil {
-		return out, nil
+	settings, err := s.engine.CountSettings(ctx, c, tenantUUID)
+	if out = append(out, settings...); err != nil || s.contents == nil {
+		return out, err
 	}
 	more, err := s.contents.Count(ctx, c, tenantUUID)
 	return append(out, more...), err
@@ -427,7 +428,7 @@ func (s *Service) eraseUsers(ctx context.Context, c store.Conn, change *crud.Cha
 	return n, s.announce(ctx, c, forgetAll())
 }
 
-// guardTenant deletes with a tenant its own users, groups and policies, and what other services have for it. The audit has each.
+// guardTenant deletes with a tenant its own users, groups, policies and settings, and what other services have for it. The audit has each.
 func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	if err := s.mayDeleteTenant(ctx, c, change); err != nil {
 		return err
@@ -438,7 +439,7 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 			return err
 		}
 	}
-	for _, record := range []func(context.Context, store.Conn, *rest.Request, string) error{s.users.RecordGone, s.groups.RecordGone, s.policies.RecordGone} {
+	for _, record := range []func(context.Context, store.Conn, *rest.Request, string) error{s.users.RecordGone, s.groups.RecordGone, s.policies.RecordGone, s.engine.RecordSettings} {
 		if err := record(ctx, c, change.Request, t.UUID); err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ func TestDeletingATenantTellsWhatGoes(t *testing.T) {
 		s.do("PUT", "/users/"+users[0]+"/policies/"+policy, admin, "").Want(204)
 		live := s.login("user1", "secret")
 		s.do("POST", "/token", "", `{"access_type":"offline","client_id":"phone"}`, resttest.Basic("user1", "secret")).Want(200)
+		s.do("PUT", "/backends/ldap", admin, `{"host":"h.example.com","port":389,"user_base_dn":"dc=x","user_login_attribute":"uid","user_email_attribute":"mail"}`, in).Want(200)
 		_, _, clerk := s.account(admin, "clerk", "auth.tenants.#")
 
 		path := "/tenants/" + acme
@@ -40,7 +41,7 @@ func TestDeletingATenantTellsWhatGoes(t *testing.T) {
 			k := kind.(map[string]any)
 			got = append(got, fmt.Sprint(k["service"], " ", k["resource"], " ", k["count"]))
 		}
-		if want := []string{"auth users 3", "auth groups 1", "auth policies 1", "auth tokens 1"}; !slices.Equal(got, want) || a.Text("name") != "acme" || a.JSON("sessions") != 2.0 {
+		if want := []string{"auth users 3", "auth groups 1", "auth policies 1", "auth tokens 1", "auth backends/ldap 1"}; !slices.Equal(got, want) || a.Text("name") != "acme" || a.JSON("sessions") != 2.0 {
 			t.Errorf("%s\nwant %q", a.Body, want)
 		}
 		if who := fmt.Sprint(a.JSON("logged_in")); who != fmt.Sprintf("[map[sessions:2 user_uuid:%s username:user1]]", users[1]) {
@@ -63,7 +64,7 @@ func TestDeletingATenantTellsWhatGoes(t *testing.T) {
 
 		s.do("DELETE", path, admin, "").Want(204)
 		s.lives(live, false)
-		for resource, want := range map[string][]string{"users": users, "groups": {group}, "policies": {policy}, "tenants": {acme}} {
+		for resource, want := range map[string][]string{"users": users, "groups": {group}, "policies": {policy}, "tenants": {acme}, "backends": {"ldap"}} {
 			var gone []string
 			for _, item := range s.do("GET", "/audit?action=delete_tenant&resource="+resource, admin, "").List().Items {
 				if item["before"] != nil && item["after"] == nil && item["tenant_uuid"] == acme {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
@@ -38,7 +37,7 @@ func TestAccessLog(t *testing.T) {
 	}
 	file := filepath.Join(p.Data, "access.log")
 	var text []byte
-	gatewaytest.Eventually(t, 10*time.Second, func() error { // the line is written after the response
+	gatewaytest.Eventually(t, patience, func() error { // the line is written after the response
 		var err error
 		if text, err = os.ReadFile(file); err != nil {
 			return err

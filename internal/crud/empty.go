@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,6 +38,9 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 		if err := t.recordGone(ctx, c, r, tenantUUID); err != nil {
 			return err
 		}
+	}
+	if err := e.RecordSettings(ctx, c, r, tenantUUID); err != nil {
+		return err
 	}
 	var statements []string
 	for _, r := range e.relations {
@@ -89,22 +93,55 @@ func (e *Engine) owning() (out []table) {
 // Kind says how many objects of a collection a tenant has.
 type Kind struct {
 	Service  string `json:"service"`
-	Resource string `json:"resource" doc:"The collection, as the audit names it."`
+	Resource string `json:"resource" doc:"The collection, as the audit names it, or settings of the tenant by their path."`
 	Count    int    `json:"count" doc:"How many objects of the collection the tenant has."`
 }
 
-// CountOf returns of what Empty would delete how many there are, in the order of their paths, without what the tenant has none of.
-func (e *Engine) CountOf(ctx context.Context, c store.Conn, tenantUUID string) (out []Kind, err error) {
-	for _, t := range slices.Backward(e.owning()) {
+// CountOf returns of what Empty would delete how many there are, in the order of their paths, without what the tenant has none of. The settings
+// that go with the tenant are last.
+func (e *Engine) CountOf(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
+	tables := e.owning()
+	slices.Reverse(tables)
+	return e.count(ctx, c, tenantUUID, append(tables, e.settings()...))
+}
+
+// CountSettings returns how many documents a tenant has stored, by their paths.
+func (e *Engine) CountSettings(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
+	return e.count(ctx, c, tenantUUID, e.settings())
+}
+
+func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, tables []table) (out []Kind, err error) {
+	for _, t := range tables {
 		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+t.tableName()+" WHERE tenant_uuid = $1", tenantUUID)
 		if err != nil {
 			return nil, err
 		}
 		if n > 0 {
-			out = append(out, Kind{e.Service, t.path(), n})
+			out = append(out, Kind{e.Service, pathParameters.ReplaceAllString(t.path(), ""), n})
 		}
 	}
 	return out, nil
+}
+
+// pathParameters are those of a path, with their slashes.
+var pathParameters = regexp.MustCompile(`/\{[^}]*\}`)
+
+// settings returns the tables of the documents.
+func (e *Engine) settings() (out []table) {
+	for _, d := range e.documents {
+		out = append(out, d.table())
+	}
+	return out
+}
+
+// RecordSettings writes to the audit that a tenant's documents are deleted. Their rows go with the tenant's (ON DELETE).
+func (e *Engine) RecordSettings(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	for _, t := range e.settings() {
+		if err := t.recordGone(ctx, c, r, tenantUUID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recordedAtOnce is how many objects recordGone holds at once.
@@ -129,8 +166,10 @@ func (k *CollectionOf[T]) recordGone(ctx context.Context, c store.Conn, r *rest.
 }
 
 func (k *CollectionOf[T]) recordSome(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, gone []T) error {
-	if err := k.own(ctx, c, gone); err != nil {
-		return err
+	if k.document == nil { // whose own data is its row; what is sealed there stays so, and needs no key
+		if err := k.own(ctx, c, gone); err != nil {
+			return err
+		}
 	}
 	for _, o := range gone {
 		a := audit.Change{Tenant: tenantUUID, Service: k.engine.Service, Resource: k.Path, Before: k.auditData(o)}
