@@ -70,6 +70,10 @@ func TestConsoleTellsWhatGoesAndWhomToAsk(t *testing.T) {
 	o.goTo("#/why?method=DELETE&path="+auth+"/groups/"+group, "Why was I refused?")
 	o.reads("To be allowed it, ask the helpdesk, number 99.")
 	o.until(`![...document.querySelectorAll('main a')].some((a) => a.textContent === 'Who may do this?')`, "a link is shown that is refused too")
+	// What her token allows may be refused by a rule that the page does not know.
+	o.goTo("#/why?method=GET&path="+auth+"/groups", "Why was I refused?")
+	o.reads("Your token allows it")
+	o.reads("another rule decides, such as what only the master tenant may do: ask the helpdesk, number 99.")
 	o.goTo(fmt.Sprint("#/auth/users/", group), "Not shown")
 	o.reads("To be allowed this, ask the helpdesk, number 99.")
 	o.until(`!document.querySelector('main').textContent.includes('Why was I refused, and who may do it?')`, "a link is shown that is refused too")

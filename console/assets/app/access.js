@@ -224,10 +224,10 @@ const guess = (method, path) => {
   const denial = me.acl.find((p) => p.startsWith('!') && matches(p.slice(1), access, me)), grant = me.acl.find((p) => !p.startsWith('!') && matches(p, access, me));
   const allowed = !denial && grant;
   return [
-    h('p', { class: allowed ? 'verdict good' : 'verdict bad' }, allowed ? 'Allowed' : 'Refused'),
+    h('p', { class: allowed ? 'verdict good' : 'verdict bad' }, allowed ? 'Your token allows it' : 'Refused'),
     h('p', {}, `${found.summary}: it takes the access `, h('code', {}, access), '.'),
     h('p', {}, denial ? ['Your token has the pattern ', h('code', {}, denial), ', which denies it.'] : grant ? ['Your token has the pattern ', h('code', {}, grant), '.'] : 'No pattern of your token stands for it.'),
-    !allowed && h('p', {}, `To be allowed it, ask ${whom()}.`),
+    h('p', {}, allowed ? `If it was refused all the same, another rule decides, such as what only the master tenant may do: ask ${whom()}.` : `To be allowed it, ask ${whom()}.`),
     may(operations.find((o) => o.operationId === 'list_access_holders')) && h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access })}` }, 'Who may do this?')),
   ];
 };
