@@ -145,7 +145,7 @@ func TestBulkIsAllOrNothing(t *testing.T) {
 		// One operation sees what those before it have done.
 		c.Do(http.MethodPost, "/bulk", bulk(create("/users", object{"firstname": "D", "email": "d@example.org"}), create("/users", object{"firstname": "D", "email": "d@example.org"}))).
 			Want(http.StatusBadRequest).Says("operations[1]: Resource Error - User already exists")
-		many := make([]object, 501)
+		many := make([]object, 101)
 		for i := range many {
 			many[i] = create("/users", object{"firstname": "x"})
 		}
@@ -267,5 +267,38 @@ func TestBulkThroughTheGate(t *testing.T) {
 		if l := w.as(t, "a").Get("/users").List(); l.Total != 2 {
 			t.Errorf("%v", l)
 		}
+	})
+}
+
+// All others wait for SQLite's only writer while a request makes objects: those of its operations, and those that are nested in one.
+func TestARequestMakesFewObjects(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		in := withRanges(c, "internal", nil)
+		made := 0
+		lines := func(n int) (list []object) {
+			for range n {
+				made++
+				list = append(list, object{"context": in, "endpoint_custom": object{"interface": fmt.Sprint("Local/", made)}})
+			}
+			return list
+		}
+		const refused = "A request makes at most 100 objects: send several"
+		var many []object
+		for range 34 { // three objects each
+			many = append(many, create("/users", object{"firstname": "x", "lines": lines(1)}))
+		}
+		c.Do(http.MethodPost, "/bulk", bulk(many...)).Want(http.StatusBadRequest).Says("operations[33]: Input Error - " + refused)
+		c.Do(http.MethodPost, "/users", object{"firstname": "x", "lines": lines(50)}).Want(http.StatusBadRequest).Says(refused)
+		if n := c.Get("/users").List().Total; n != 0 {
+			t.Errorf("%d users", n)
+		}
+		c.Do(http.MethodPost, "/bulk?dry_run=true", bulk(many[:33]...)).Want(http.StatusOK)
+		user := "/users/" + c.Create("/users", object{"firstname": "x", "lines": lines(49)}).Text("uuid")
+		sent := c.Get(user).Object()["lines"].([]any)
+		for _, line := range lines(51) {
+			sent = append(sent, line)
+		}
+		c.Do(http.MethodPut, user+"?recursive=true", object{"lines": sent}).Want(http.StatusBadRequest).Says(refused)
 	})
 }

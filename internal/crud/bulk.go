@@ -16,14 +16,14 @@ import (
 
 const (
 	// maxBulk is how many operations one request may have.
-	maxBulk = 500
+	maxBulk = 100
 	// maxLongBody is how many bytes the body of a request on many objects may have.
 	maxLongBody = 4 << 20
 )
 
 // BulkRequest is the body of POST /bulk.
 type BulkRequest struct {
-	Operations []BulkOperation `json:"operations" required:"true" minItems:"1" maxItems:"500"`
+	Operations []BulkOperation `json:"operations" required:"true" minItems:"1" maxItems:"100"`
 	DryRun     bool            `json:"dry_run" default:"false" doc:"Do everything, and then undo it."`
 }
 
@@ -82,6 +82,7 @@ func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 	dry := run.dry
 	err = e.inTenant(ctx, scope, func(ctx context.Context, c store.Conn) error {
 		return Attempt(ctx, c, func() error {
+			defer bound(ctx)()
 			if err := run.all(ctx, c); err != nil {
 				return err
 			}

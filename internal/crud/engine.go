@@ -172,6 +172,31 @@ type transaction struct {
 	audit     *audit.Batch
 	// knows is what it need not ask the database.
 	knows knowledge
+	// most is how many objects there may be in knows.made, or 0.
+	most int
+}
+
+// maxMade is how many objects one request makes. All others wait for SQLite's only writer meanwhile, which must not take longer than they
+// can wait. An import writes in pieces instead.
+const maxMade = 100
+
+// bound keeps what follows in the transaction of ctx from making more than maxMade objects, until the returned function is called. In a
+// request that is one of several, it bounds all of them.
+func bound(ctx context.Context) func() {
+	tx := transactionOf(ctx)
+	if tx.most > 0 {
+		return func() {}
+	}
+	tx.most = len(tx.knows.made) + maxMade
+	return func() { tx.most = 0 }
+}
+
+// mayMake refuses another object in the transaction of ctx.
+func mayMake(ctx context.Context) error {
+	if tx := transactionOf(ctx); tx.most > 0 && len(tx.knows.made) >= tx.most {
+		return apierr.New(apierr.Invalid, "A request makes at most %d objects: send several", maxMade)
+	}
+	return nil
 }
 
 type transactionKey struct{}

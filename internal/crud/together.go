@@ -171,6 +171,9 @@ func (e *Engine) doAll(q *queue, shares []*share) {
 		again = true
 		tx := transactionOf(ctx)
 		for _, s := range shares {
+			if len(tx.knows.made) > maxMade {
+				return errApart // it has taken as long as others may wait
+			}
 			if err := s.inside(ctx, tx, c); err != nil {
 				return err
 			}

@@ -38,6 +38,7 @@ func (k *CollectionOf[T]) create(ctx context.Context, r *rest.Request) (rest.Rep
 // what others write makes it run again.
 func (k *CollectionOf[T]) makeDraft(ctx context.Context, draft *DraftOf[T], reply *madeReply[T]) error {
 	do := func(ctx context.Context, c store.Conn) (err error) {
+		defer bound(ctx)()
 		reply.made, err = k.Make(ctx, c, reply.scope, draft)
 		return err
 	}
@@ -158,6 +159,9 @@ func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, changes [
 
 // insertRow checks a new object, and writes its row.
 func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+	if err := mayMake(ctx); err != nil {
+		return err
+	}
 	if err := k.ready(ctx, c, change); err != nil {
 		return err
 	}

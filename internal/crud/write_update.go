@@ -33,6 +33,7 @@ func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Rep
 // updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
 func (k *CollectionOf[T]) updateNested(ctx context.Context, change *ChangeOf[T], nested []sentNested[T]) error {
 	err := k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		defer bound(ctx)()
 		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
 		}
