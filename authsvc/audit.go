@@ -55,7 +55,7 @@ func (s *Service) declareAudit(e *crud.Engine) {
 			"since":  {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
 			"until":  {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
 		},
-		Said: s.saidEntries, Load: loadActors,
+		Said: s.saidEntries, Load: s.loadEntries,
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
 		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },
 	})
@@ -74,6 +74,27 @@ const aboutObject = `id IN (
 	SELECT id FROM {+audit} a WHERE %[2]s AND about LIKE '%% ' || replace(replace(replace(CAST(%[1]s AS text), '\', '\\'), '%%', '\%%'), '_', '\_') || ' %%' ESCAPE '\'
 	UNION SELECT id FROM {+audit} a WHERE service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
 		SELECT CAST(m.group_uuid AS text) FROM {auth_group_user} m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = CAST(%[1]s AS text)))`
+
+// loadEntries names the actors, and leaves of the pictures what the reader may read.
+func (s *Service) loadEntries(ctx context.Context, c store.Conn, entries []*AuditEntry) error {
+	for _, e := range entries {
+		at := slices.IndexFunc(s.audited, func(a audited) bool { return a.service == e.Service })
+		if at < 0 || s.audited[at].picture == nil {
+			continue
+		}
+		for _, picture := range []*store.JSON[any]{e.Before, e.After} {
+			if picture == nil {
+				continue
+			}
+			shown, err := s.audited[at].picture(ctx, e.Resource, picture.V)
+			if err != nil {
+				return err
+			}
+			picture.V = shown
+		}
+	}
+	return loadActors(ctx, c, entries)
+}
 
 // loadActors names the actors whom the reader may know: those of the reader's own tenant and of the tenants below, in whichever of them the
 // request acts.
@@ -112,12 +133,13 @@ func loadActors(ctx context.Context, c store.Conn, entries []*AuditEntry) error 
 	return err
 }
 
-// audited is a service whose changes are in the audit: the accesses needed to read an object of each of its resources, and the folded
-// summaries of its operations, by their ids.
+// audited is a service whose changes are in the audit: the accesses needed to read an object of each of its resources, the folded
+// summaries of its operations, by their ids, and what pictures show.
 type audited struct {
 	service   string
 	readings  map[string][]reading
 	summaries map[string]string
+	picture   func(ctx context.Context, resource string, picture any) (any, error)
 }
 
 // Audits adds another service whose changes are in the audit. It must be called before the first request.
@@ -128,7 +150,7 @@ func (s *Service) Audits(other *rest.Service) {
 			summaries[op.ID] = store.Fold(op.Summary)
 		}
 	}
-	s.audited = append(s.audited, audited{other.Name, readings(other), summaries})
+	s.audited = append(s.audited, audited{other.Name, readings(other), summaries, other.Picture})
 }
 
 // saidEntries returns the condition for the entries of operations whose summaries have these words, in this order, and for those of

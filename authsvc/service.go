@@ -140,6 +140,7 @@ func New(o Options) (*Service, error) {
 		s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.overviewOperations(), s.idpOperations(), s.configOperations(), samlOperations(),
 	)
 	s.engine.PathFirst(others)
+	s.rest.Picture = s.engine.Picture
 	s.rest.Operations = slices.Concat(s.engine.Operations(), others)
 	if err := s.addExternal(o); err != nil {
 		return nil, err

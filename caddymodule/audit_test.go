@@ -176,3 +176,41 @@ func TestAuditOfFuncKeys(t *testing.T) {
 		}
 	}
 }
+
+// A picture in the audit shows of an object what the object itself shows to the reader: no part, and nothing of another object, that they are
+// denied to read.
+func TestPicturesInTheAuditHideWhatIsDenied(t *testing.T) {
+	g := loadDefault(t, "")
+	admin := g.admin(t)
+	const confd = "/api/confd/1.1"
+	music := g.Do(t, http.MethodPost, confd+"/moh", admin, `{"label":"m","mode":"files"}`).Want(201)
+	box := g.Do(t, http.MethodPost, confd+"/voicemails", admin, `{"name":"Hidden box","number":"100","context":"`+
+		g.Do(t, http.MethodPost, confd+"/contexts", admin, `{"label":"inside"}`).Want(201).Text("name")+`"}`).Want(201).JSON("id")
+	user := g.Do(t, http.MethodPost, confd+"/users", admin, fmt.Sprintf(`{"firstname":"Ann","music_on_hold":%q,
+		"forwards":{"busy":{"enabled":true,"destination":"5550100"}}}`, music.Text("name"))).Want(201)
+	id, uuid := user.JSON("id"), user.Text("uuid")
+	for _, to := range []string{fmt.Sprintf(`{"type":"voicemail","voicemail_id":%v}`, box), `{"type":"none"}`} {
+		g.Do(t, http.MethodPut, confd+"/users/"+uuid+"/fallbacks", admin, `{"busy_destination":`+to+`}`).Want(204)
+	}
+	other := g.Do(t, http.MethodPost, confd+"/users", admin, `{"firstname":"Bob"}`).Want(201).JSON("id")
+	bob := g.Do(t, http.MethodGet, fmt.Sprintf("%s/users/%v", confd, other), admin, "").Want(200).Text("uuid")
+	pickup := g.Do(t, http.MethodPost, confd+"/callpickups", admin, `{"name":"p"}`).Want(201).JSON("id")
+	g.Do(t, http.MethodPut, fmt.Sprintf("%s/callpickups/%v/targets/users", confd, pickup), admin, `{"users":[{"uuid":"`+uuid+`"},{"uuid":"`+bob+`"}]}`).Want(204)
+	for i, test := range []struct{ denied, about, marker string }{
+		{fmt.Sprintf("confd.users.%v.forwards.read", id), "users/" + uuid, "5550100"},
+		{"confd.users.*.forwards.busy.read", "users/" + uuid, "5550100"},
+		{"confd.users." + uuid + ".fallbacks.read", "users/" + uuid, "Hidden box"},
+		{fmt.Sprintf("confd.voicemails.%v.read", box), "users/" + uuid, "Hidden box"},
+		{"confd.moh." + music.Text("uuid") + ".read", "users/" + uuid, music.Text("name")},
+		{"confd.users." + uuid + ".read", fmt.Sprintf("callpickups/%v", pickup), fmt.Sprintf(`["%v"`, id)},
+	} {
+		path := "/api/auth/0.1/audit?about=confd/" + test.about
+		if all := g.Do(t, http.MethodGet, path, admin, "").Want(200); !strings.Contains(all.Body, test.marker) {
+			t.Errorf("%s shows everybody no %s: %s", test.about, test.marker, all.Body)
+		}
+		_, _, reader := g.Account(t, admin, fmt.Sprint("reader", i), "#", "!"+test.denied)
+		if got := g.Do(t, http.MethodGet, path, reader, "").Want(200); strings.Contains(got.Body, test.marker) || !strings.Contains(got.Body, `"after":{`) {
+			t.Errorf("%s without %s: %s", test.about, test.denied, got.Body)
+		}
+	}
+}

@@ -107,7 +107,7 @@ func (o *EndpointSIP) generateLogin() {
 var endpointKind = sipKind{parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint"}
 
 func declareEndpointsSIP(e *crud.Engine) {
-	r := sipResource[EndpointSIP](e, endpointKind, "confd_endpoint_sip", "'false'")
+	r := sipResource[EndpointSIP](endpointKind, "confd_endpoint_sip", "'false'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip", "endpoint_sip", "sip_uuid", "endpoint_sip"
 	r.Prepare = prepareEndpointSIP
 	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}

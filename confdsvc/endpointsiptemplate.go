@@ -18,7 +18,7 @@ var templateKind = sipKind{parents: "confd_endpoint_sip_template_parent", child:
 func init() { resources = append(resources, declareEndpointSIPTemplates) }
 
 func declareEndpointSIPTemplates(e *crud.Engine) {
-	r := sipResource[EndpointSIPTemplate](e, templateKind, "confd_endpoint_sip_template", "'true'")
+	r := sipResource[EndpointSIPTemplate](templateKind, "confd_endpoint_sip_template", "'true'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip/templates", "endpoint_sip_template", "template_uuid", "endpoint_sip_templates"
 	r.Guard = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIPTemplate]) error {
 		return mayTakeTemplate(ctx, c, e, change)

@@ -53,6 +53,7 @@ func New(o Options) (*rest.Service, error) {
 		tellFiles(e, o.Files)
 	}
 	e.AddBulk()
+	s.Picture = e.Picture
 	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)
 	for i := range s.Operations {
 		op := &s.Operations[i]

@@ -75,7 +75,7 @@ type sipKind struct {
 }
 
 // sipResource is the common part of both declarations.
-func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) crud.Resource[T] {
+func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T] {
 	columns := []string{"label", "name", "asterisk_id", "template"}
 	return crud.Resource[T]{
 		Title: kind.title, Table: table, Keys: []string{"uuid"}, Order: columns, Filters: append(columns, "uuid"), SearchText: "search_text",

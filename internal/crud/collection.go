@@ -63,6 +63,7 @@ type table interface {
 	reads() []seenSQL
 	keptBeside() map[string][]string
 	mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error
+	picture(ctx context.Context, fields map[string]any) (any, error)
 	mayRead(ctx context.Context, c store.Conn, scope string) error
 	mayWrite(ctx context.Context, c store.Conn, scope string) error
 	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error

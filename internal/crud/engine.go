@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type Engine struct {
 	origins     map[string]origin // the tables that SQL of the declarations reads
 	nesting     queue
 	words       map[string]func(word string) error // see Word
+	replies     map[string]*rest.Schema            // what a GET shows, by its path without parameters: "users/funckeys"
 	declared    []func() []rest.Operation
 	// derived are the operations of the declarations; added are the others.
 	derived, added []rest.Operation
@@ -81,11 +83,16 @@ func (e *Engine) Operations() []rest.Operation {
 		e.derived[i].Transactional = e.derived[i].Method != http.MethodGet
 	}
 	all := slices.Concat(e.derived, e.added)
+	e.replies = map[string]*rest.Schema{}
 	e.PathFirst(all)
 	for i := range all {
 		op := &all[i]
 		if op.Reply != nil && op.Produces == "" && !op.Unimplemented {
 			op.Handle = e.shown(op)
+		}
+		if op.Method == http.MethodGet {
+			words := slices.DeleteFunc(strings.Split(op.Path, "/"), func(word string) bool { return word == "" || word[0] == '{' })
+			e.replies[strings.Join(words, "/")] = op.Reply
 		}
 		if e.Idempotency != nil && op.Method == http.MethodPost && (op.Transactional || op.Idempotent) {
 			op.Idempotent, op.Handle = true, e.idempotent(op.Handle)

@@ -250,6 +250,79 @@ func (e *Engine) hides(ctx context.Context, ref string) (func(value any) bool, e
 	return func(value any) bool { return hidden[fmt.Sprint(value)] }, err
 }
 
+// Picture returns what the caller of ctx reads of what the audit has kept: the attributes of an object, the other objects of a list of links, or
+// what a GET of a part shows.
+func (e *Engine) Picture(ctx context.Context, resource string, picture any) (any, error) {
+	if caller(ctx) == nil || picture == nil {
+		return picture, nil
+	}
+	value, err := asRead(picture)
+	if err != nil {
+		return nil, err
+	}
+	fields, named := value.(map[string]any)
+	if !named {
+		return picture, nil
+	}
+	if t, declared := e.byPath[resource]; declared {
+		return t.picture(ctx, fields)
+	}
+	for _, r := range e.relations {
+		for _, s := range []*side{r.left, r.right} {
+			if s.list != nil && s.collection.path()+"/"+s.list.Path == resource {
+				return s.other.picture(ctx, fields)
+			}
+		}
+	}
+	if schema := e.replies[resource]; schema != nil {
+		value, _, err = e.without(ctx, schema, fields)
+	}
+	return value, err
+}
+
+// picture is [Engine.Picture] of an object of the collection. One that an earlier release has kept in another form shows no attribute that has
+// a path of its own.
+func (k *CollectionOf[T]) picture(ctx context.Context, fields map[string]any) (any, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	o, unset := fresh[T](), fresh[T]()
+	if err := k.schema.SetDefaults(unset); err != nil {
+		return nil, err
+	}
+	empty, err := asRead(unset)
+	if err != nil {
+		return nil, err
+	}
+	readable := json.Unmarshal(text, o) == nil
+	withheld := k.withheld(ctx, o)
+	for _, a := range k.apart {
+		if _, kept := fields[a.attribute]; kept && (!readable || slices.Contains(withheld, a.attribute)) {
+			fields[a.attribute] = empty.(map[string]any)[a.attribute]
+		}
+	}
+	shown, _, err := k.engine.without(ctx, k.schema, fields)
+	return shown, err
+}
+
+// picture is [Engine.Picture] of lists of objects of this side: each begins with the object's key.
+func (s *side) picture(ctx context.Context, fields map[string]any) (any, error) {
+	hides, err := s.collection.on().hides(ctx, s.collection.path()+"."+s.collection.key().name)
+	if err != nil || hides == nil {
+		return fields, err
+	}
+	for name, list := range fields {
+		if items, ok := list.([]any); ok {
+			fields[name] = slices.DeleteFunc(items, func(item any) bool {
+				key, _, _ := strings.Cut(fmt.Sprint(item), " ")
+				return hides(key)
+			})
+		}
+	}
+	return fields, nil
+}
+
 // asRead returns a body in the form of rest.ParseJSON.
 func asRead(body any) (any, error) {
 	text, err := rest.Marshal(body)

@@ -2,13 +2,14 @@ package rest
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
 // Without returns a value in the form of ParseJSON as it is for a reader to whom some objects are hidden. hidden reports whether a value that a
 // tag ref or names declares, such as "contexts.name", is that of one. Such an attribute is null, if it can be. An object that has another's
-// key by the key's own name stands for that one: it is no item of a list, and null elsewhere. What cannot be null stays. The value that is
-// given may be changed.
+// key by the key's own name stands for that one: it is no item of a list, and null elsewhere. What cannot be null stays, without what an object
+// of a union shows of the hidden one beside its key. The value that is given may be changed.
 func (s *Schema) Without(value any, hidden func(ref string, value any) bool) any {
 	value, _ = s.without(value, hidden)
 	return value
@@ -32,6 +33,7 @@ func (s *Schema) without(value any, hidden func(ref string, value any) bool) (sh
 		switch {
 		case s.Union != nil:
 			if kind := s.Union.kind(v); kind != nil {
+				kind.withoutShown(v, hidden)
 				return kind.without(v, hidden)
 			}
 		case s.Values != nil:
@@ -49,6 +51,20 @@ func (s *Schema) without(value any, hidden func(ref string, value any) bool) (sh
 		}
 	}
 	return value, false
+}
+
+// withoutShown hides what one of a union's objects shows of a hidden object that it keeps the key of.
+func (s *Schema) withoutShown(object map[string]any, hidden func(ref string, value any) bool) {
+	if !slices.ContainsFunc(s.Properties, func(p Property) bool {
+		return p.Required && p.Ref != "" && object[p.Name] != nil && hidden(p.Ref, object[p.Name])
+	}) {
+		return
+	}
+	for i := range s.Properties {
+		if p := &s.Properties[i]; p.ReadOnly && object[p.Name] != nil {
+			object[p.Name] = nil
+		}
+	}
 }
 
 // without hides the property of an object, and reports whether it is the key by which the object stands for a hidden one.

@@ -37,6 +37,8 @@ type Service struct {
 	// Errors makes a refusal's body in the form that the service's clients expect.
 	Errors     ErrorForm
 	Operations []Operation
+	// Picture, if set, returns what the caller of ctx reads of what the audit has kept of an object of a resource.
+	Picture func(ctx context.Context, resource string, picture any) (any, error)
 
 	routes    *routes
 	spec      *definition
