@@ -15,6 +15,7 @@ import (
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -159,7 +160,7 @@ func (s *Service) saidEntries(ctx context.Context, words []string, add func(any)
 	var conditions []string
 	if reader := principal.FromContext(ctx); reader != nil && reader.Affiliation != nil && len(words) > 0 && reader.Covers("auth.users.*.read") {
 		pattern := "%" + strings.ReplaceAll(likeEscaper.Replace(strings.Join(words, " ")), " ", "%") + "%"
-		conditions = append(conditions, s.engine.Among("actor_uuid", `SELECT u.uuid FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", add(reader.TenantUUID))+
+		conditions = append(conditions, query.Among(s.db, "actor_uuid", `SELECT u.uuid FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", add(reader.TenantUUID))+
 			` AND fold(coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main))) LIKE `+add(pattern)+` ESCAPE '\'`))
 	}
 	for _, a := range s.audited {

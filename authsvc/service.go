@@ -154,15 +154,10 @@ func New(o Options) (*Service, error) {
 
 // declare describes the service's collections, and their links.
 func (s *Service) declare() {
-	e := &crud.Engine{
-		Service: "auth",
-		Prefix:  prefix,
-		DB:      s.db,
-		Words:   words,
-		Style: crud.Style{
-			Filtered: true, CreateStatus: http.StatusOK, UpdateReply: true, SearchWords: true, Duplicate: apierr.Conflict,
-		},
-	}
+	e := crud.New(crud.Base{
+		Service: "auth", Prefix: prefix, DB: s.db, Words: words,
+		Style: crud.Style{Filtered: true, CreateStatus: http.StatusOK, UpdateReply: true, SearchWords: true, Duplicate: apierr.Conflict},
+	})
 	s.engine = e
 	s.declareUsers(e)
 	s.declarePolicies(e)

@@ -60,7 +60,7 @@ func (s *Service) declareTenants(e *crud.Engine) {
 		},
 		Aliases: map[string]string{"uuids": "uuid"}, Several: []string{"uuids"},
 		Prepare: prepareTenant, Validate: s.validateTenant, Save: saveTenant, Guard: s.guardTenant, Shrink: s.shrinkTenant, Load: loadTenants,
-		Preview: &crud.PreviewOf[*Tenant]{Reply: rest.SchemaOf[tenantPreview](), Show: s.previewTenant},
+		Preview: &crud.Preview[Tenant]{Reply: rest.SchemaOf[tenantPreview](), Show: s.previewTenant},
 		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
 			if change.New == nil {
 				s.tenantsChanged(forgetAll())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -98,7 +99,7 @@ func declareFuncKeys(e *crud.Engine) {
 	put.Transactional = true
 	whole := func(_ *rest.Request, s *keySet) (any, error) { return s.shown(), nil }
 	each := func(r *rest.Request, s *keySet) (any, error) { // a caller who is denied one of the keys does not read it among all
-		return s.shown(), crud.NotDenied(r, s.all().accesses("read", s.own.userAccesses()...)...)
+		return s.shown(), rights.NotDenied(r, s.all().accesses("read", s.own.userAccesses()...)...)
 	}
 	get.Handle, put.Handle = readKeys(e, ofUser, each), writeKeys(e, ofUser, replaceKeys, whole)
 	e.Add(get)

@@ -12,6 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -266,7 +267,7 @@ func mayChangeFuncKeys(change *crud.Change[FuncKeyTemplate], was FuncKeys) error
 	}
 	for _, path := range paths {
 		for _, what := range changed {
-			if err := crud.NotDenied(r, path+what); err != nil {
+			if err := rights.NotDenied(r, path+what); err != nil {
 				return err
 			}
 		}
@@ -365,7 +366,7 @@ func losesFuncKeys(ctx context.Context, c store.Conn, r *rest.Request, column st
 	}
 	for _, k := range keys {
 		for _, path := range append(k.Template.userAccesses(), k.Template.access()) {
-			if err := crud.NotDenied(r, path+strconv.FormatInt(k.Position, 10)+".delete"); err != nil {
+			if err := rights.NotDenied(r, path+strconv.FormatInt(k.Position, 10)+".delete"); err != nil {
 				return err
 			}
 		}

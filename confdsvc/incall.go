@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -95,7 +96,7 @@ func declareIncalls(e *crud.Engine) {
 			return err
 		},
 		Linked: func(ctx context.Context, c store.Conn, of *crud.Change[User], i *Incall) error {
-			if err := crud.MayNest(of.Request, fmt.Sprintf("confd.incalls.%d.update", i.ID)); err != nil {
+			if err := rights.MayNest(of.Request, fmt.Sprintf("confd.incalls.%d.update", i.ID)); err != nil {
 				return err
 			}
 			return crud.Of[Incall](e).Update(ctx, c, &crud.Change[Incall]{Request: of.Request, Tenant: of.Tenant, Old: i}, func(o *Incall) (err error) {
@@ -156,7 +157,7 @@ func rangeHoldsNumber(e *crud.Engine) func(ctx context.Context, c store.Conn, of
 				return nil
 			}
 		}
-		if err := crud.MayNest(of.Request, fmt.Sprintf("confd.contexts.%d.update", in.ID)); err != nil {
+		if err := rights.MayNest(of.Request, fmt.Sprintf("confd.contexts.%d.update", in.ID)); err != nil {
 			return err
 		}
 		change := &crud.Change[Context]{Request: of.Request, Tenant: of.Tenant, Old: in}

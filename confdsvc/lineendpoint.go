@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 func hasEndpoint(ctx context.Context, c store.Conn, lineID int64) (bool, error) {
-	return crud.Remember(ctx, "confd_line_endpoint", fmt.Sprint(lineID), func() (bool, error) {
+	return changes.Remember(ctx, "confd_line_endpoint", fmt.Sprint(lineID), func() (bool, error) {
 		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line_endpoint WHERE line_id = $1`, lineID)
 		return n > 0, err
 	})
@@ -18,7 +19,7 @@ func hasEndpoint(ctx context.Context, c store.Conn, lineID int64) (bool, error) 
 // rememberEndpoint spares the transaction that gives a line its endpoint from asking for it.
 func rememberEndpoint[E any](ctx context.Context, _ store.Conn, pair *crud.Pair[Line, E]) error {
 	if !pair.Ends {
-		crud.Found(ctx, "confd_line_endpoint", fmt.Sprint(pair.Left.ID), true)
+		changes.RememberAs(ctx, "confd_line_endpoint", fmt.Sprint(pair.Left.ID), true)
 	}
 	return nil
 }

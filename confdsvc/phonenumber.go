@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -48,7 +49,7 @@ func declarePhoneNumbers(e *crud.Engine) {
 			if !change.Old.Main {
 				return nil
 			}
-			return crud.NotDenied(change.Request, "confd.phone-numbers.main.update") // the tenant has none then
+			return rights.NotDenied(change.Request, "confd.phone-numbers.main.update") // the tenant has none then
 		},
 	})
 	mainPhoneNumber(e)

@@ -52,7 +52,7 @@ func New(o Options) (*rest.Service, error) {
 	if o.Files != nil {
 		tellFiles(e, o.Files)
 	}
-	e.AddBulk()
+	e.Add(e.Bulk())
 	s.Picture = e.Picture
 	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)
 	for i := range s.Operations {
@@ -82,7 +82,7 @@ var resources []func(e *crud.Engine)
 
 // declared returns an engine with all resources on a database.
 func declared(db store.DB) *crud.Engine {
-	e := &crud.Engine{Service: "confd", Prefix: prefix, DB: db, Style: style, Words: words}
+	e := crud.New(crud.Base{Service: "confd", Prefix: prefix, DB: db, Style: style, Words: words})
 	for _, declare := range resources {
 		declare(e)
 	}

@@ -80,7 +80,7 @@ func emptyTenant(t *testing.T, db store.DB, shrink bool) {
 					t.Errorf("there is left %v: %v", left, err)
 				}
 			}
-			return rest.Reply{}, (&crud.Engine{DB: db}).InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+			return rest.Reply{}, crud.New(crud.Base{DB: db}).InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 				if err := contents.Empty(ctx, tx, r, w.tenants["b"]); err != nil {
 					return err
 				}

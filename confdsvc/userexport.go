@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -39,7 +40,7 @@ func declareUserExport(e *crud.Engine) {
 const exportedAtOnce = 500
 
 func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Reply, error) {
-	if err := crud.NotDenied(r, "confd.users.read"); err != nil {
+	if err := rights.NotDenied(r, "confd.users.read"); err != nil {
 		return rest.Reply{}, err
 	}
 	scope, err := e.TenantOf(ctx, r)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -184,6 +185,6 @@ func mayTakeFuncKeyTemplate(change *crud.Change[User]) error {
 	case id == nil:
 		id, action = old, "delete"
 	}
-	return crud.NotDenied(change.Request,
+	return rights.NotDenied(change.Request,
 		fmt.Sprintf("confd.users.%d.funckeys.templates.%d.%s", u.ID, *id, action), fmt.Sprintf("confd.users.%s.funckeys.templates.%d.%s", u.UUID, *id, action))
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -75,7 +77,7 @@ const (
 )
 
 // pieceTime is after how long a piece begins no more rows. It is a variable for tests.
-var pieceTime = crud.PieceTime
+var pieceTime = changes.PieceTime
 
 func init() { resources = append(resources, declareUserImport) }
 
@@ -201,7 +203,7 @@ func (i *userImport) end(j *importJob) {
 }
 
 func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	if err := crud.NotDenied(r, "confd.users.create"); err != nil {
+	if err := rights.NotDenied(r, "confd.users.create"); err != nil {
 		return rest.Reply{}, err
 	}
 	scope, err := i.engine.TenantOf(ctx, r)
@@ -489,7 +491,7 @@ func (j *importJob) rows(
 	for n := len(made); n < len(drafts); n++ {
 		row := &drafts[n]
 		var user ImportedUser
-		err := crud.Attempt(ctx, c, func() (err error) {
+		err := changes.Attempt(ctx, c, func() (err error) {
 			if row.refused != nil {
 				return row.refused
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -44,7 +45,7 @@ func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	}
 	var endpoint *EndpointSIP
 	err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		whole := crud.Whole(ctx)
+		whole := rights.Unrestricted(ctx)
 		user, err := crud.Of[User](e).Find(whole, c, scope, userUUID)
 		if err != nil {
 			return err
@@ -53,7 +54,7 @@ func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 		if err != nil {
 			return err
 		}
-		if err := crud.NotDenied(r, lineSIPAccesses(user, line)...); err != nil {
+		if err := rights.NotDenied(r, lineSIPAccesses(user, line)...); err != nil {
 			return err
 		}
 		if line.EndpointSIP == nil {

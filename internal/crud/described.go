@@ -2,16 +2,18 @@ package crud
 
 import (
 	"cmp"
+	"context"
 	"maps"
-	"reflect"
 	"slices"
 
+	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
 // Described is what a service declares to its engine. Package crudtest tests the service by it.
 type Described struct {
-	Style       Style
+	Style       declaration.Style
 	Prefix      string
 	Collections []DescribedCollection // by path
 	Links       []DescribedLink       // by path
@@ -32,7 +34,7 @@ type DescribedCollection struct {
 	Moments                    []string // of Filters those that take a moment
 	Virtual                    []string // of Order, Search and Filters those that are no column of their own
 	Searches                   bool     // a search looks somewhere
-	Scope                      Scope
+	Scope                      declaration.Scope
 	Subtree                    bool
 	Schema                     *rest.Schema
 	References                 map[string]string // fields that name other objects: "context" is "contexts.name"
@@ -82,7 +84,7 @@ type DescribedDocument struct {
 	Parameters []string // of the path
 	Table      string
 	Columns    []string
-	Scope      Scope
+	Scope      declaration.Scope
 	Blank      bool // something is read while nothing is stored
 	// Operations are what clients can do, by their actions: create, read, update, delete.
 	Operations map[string]rest.Operation
@@ -90,22 +92,18 @@ type DescribedDocument struct {
 	Resource, Object string
 }
 
-// documented are documents, whatever their type is.
-type documented interface {
-	describer
-	row() (table string, zero any)
-	path() string
-	table() table
+// describer is a collection or the documents of all tenants, whatever the type of the objects is.
+type describer interface {
+	entity() *declaration.Entity
+	describe(into *Described)
+	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 }
-
-// describer is a collection or a link, whatever its types are.
-type describer interface{ describe(into *Described) }
 
 // Described describes all that was declared. Operations was called before: links find their collections then, and documents make theirs.
 func (e *Engine) Described() Described {
 	d := Described{Style: e.Style, Prefix: e.Prefix, Operations: e.derived}
 	for _, k := range e.collections {
-		k.(describer).describe(&d)
+		k.describe(&d)
 	}
 	for _, r := range e.relations {
 		r.describe(&d)
@@ -128,9 +126,9 @@ func (e *Engine) Described() Described {
 
 func (k *CollectionOf[T]) describe(into *Described) {
 	d := DescribedCollection{
-		Path: k.Path, Singular: k.Singular, Title: k.title(), Rel: k.Rel, Table: k.Table, Keys: k.Keys, Names: k.Names, Only: k.Only, Nested: k.Nested, Order: k.Order, Search: k.Search,
-		Filters: k.Filters, Moments: slices.Sorted(maps.Keys(k.list.Formats)), Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
-		Schema: k.schema, References: map[string]string{},
+		Path: k.Path, Singular: k.Singular, Title: k.Title, Rel: k.Rel, Table: k.Table, Keys: k.Keys, Names: k.Names, Only: k.Only, Nested: k.Nested, Order: k.Order, Search: k.Search,
+		Filters: k.Filters, Moments: slices.Sorted(maps.Keys(k.List.Formats)), Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
+		Schema: k.Schema, References: map[string]string{},
 	}
 	for name := range k.Virtual {
 		d.Virtual = append(d.Virtual, name)
@@ -138,10 +136,10 @@ func (k *CollectionOf[T]) describe(into *Described) {
 	if len(d.Only) == 0 {
 		d.Only = actions
 	}
-	for _, c := range slices.Concat(k.ownerRefs, k.refs) {
-		d.References[c.name] = c.ref
-		if c.owns {
-			d.Owner = c.name
+	for _, c := range slices.Concat(k.OwnerRefs, k.Refs) {
+		d.References[c.Name] = c.Ref
+		if c.Owns {
+			d.Owner = c.Name
 		}
 	}
 	into.Collections = append(into.Collections, d)
@@ -151,8 +149,8 @@ func (d *DocumentsOf[T]) describe(into *Described) {
 	out := DescribedDocument{
 		Path: d.k.Path, Parameters: d.k.Keys[1:], Table: d.k.Table, Scope: d.k.Scope, Blank: d.Blank != nil, Operations: d.operations,
 	}
-	for _, c := range d.k.columns {
-		out.Columns = append(out.Columns, c.name)
+	for _, c := range d.k.Columns {
+		out.Columns = append(out.Columns, c.Name)
 	}
 	out.Resource, out.Object = d.place(d.k.Keys[1:])
 	if len(out.Parameters) > 0 {
@@ -161,17 +159,16 @@ func (d *DocumentsOf[T]) describe(into *Described) {
 	into.Documents = append(into.Documents, out)
 }
 
-func (d *DocumentsOf[T]) row() (table string, zero any) {
-	return d.k.Table, reflect.Zero(structOf[T]()).Interface()
+func (d *DocumentsOf[T]) entity() *declaration.Entity { return d.k.Entity }
+
+// RecordGone writes to the audit that all documents of a tenant are deleted.
+func (d *DocumentsOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	return d.k.RecordGone(ctx, c, r, tenantUUID)
 }
-
-func (d *DocumentsOf[T]) path() string { return d.k.Path }
-
-func (d *DocumentsOf[T]) table() table { return d.k }
 
 func (r *relation) describe(into *Described) {
 	d := DescribedLink{
-		Left: r.left.collection.path(), Right: r.right.collection.path(), Path: r.path, One: r.right.collection.singular(), Only: r.only,
+		Left: r.left.Path, Right: r.right.Path, Path: r.path, One: r.right.Singular, Only: r.only,
 		LeftHas: r.left.has, RightHas: r.right.has, LeftDeleted: r.left.deleted, RightDeleted: r.right.deleted, LeftShown: r.left.shown,
 		RightShown: r.right.shown, AcrossTenants: r.acrossTenants, Strict: r.strict, Accesses: map[string]string{},
 		Set: r.left.describeList(), SetBack: r.right.describeList(),
@@ -179,8 +176,8 @@ func (r *relation) describe(into *Described) {
 	for i, op := range r.operations() {
 		d.Accesses[r.only[i]] = op.Access
 	}
-	if r.row != noRow {
-		d.Row = r.row.schema.Partial()
+	if r.row != declaration.NoRow {
+		d.Row = r.row.Schema.Partial()
 	}
 	into.Links = append(into.Links, d)
 }
@@ -189,5 +186,5 @@ func (s *side) describeList() *DescribedList {
 	if s.list == nil {
 		return nil
 	}
-	return &DescribedList{Path: s.list.Path, Field: s.list.Field, By: s.list.By, Ordered: s.position != ""}
+	return &DescribedList{Path: s.list.Path, Field: s.list.Field, By: s.list.By, Ordered: s.Position != ""}
 }

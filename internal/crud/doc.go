@@ -1,18 +1,6 @@
 // Package crud is the engine under the collections of the services. One typed struct and one declaration give a collection its
-// routes, required accesses, SQL, validation and definition.
-//
-// A struct's fields carry the tags of rest.SchemaOf, and these:
-//
-//	db         the column; the Load hook fills a field without it, or other hooks read it from the body
-//	generated  "true": the database sets it on insert
-//	computed   "true": db names an expression of the resource's Virtual, which is read, never written
-//	fixed      "true": set on create and never changed; a value sent later is ignored
-//	of         "name": the column is derived from that one, which refusals name instead
-//	prefix     on a struct: the columns of its fields begin with this
-//	ref        "contexts.name": the value must exist there, and the tenant must see it
-//	owner      "true", beside ref: the object belongs to the tenant of what it refers to
-//	joining    "true", in a struct that shows a part of an object: the column is in the joining table
-//	format     "uuid": the column is compared only with UUIDs
+// routes, required accesses, SQL, validation and definition. Its rooms are below it: declaration, which lists the tags of the struct's fields,
+// query, rights and changes.
 //
 // A struct with a tenant_uuid column belongs to tenants. A list shows the objects of the tenant in which the request acts (and,
 // with recurse, those of the tenants below it); a path finds the objects of that tenant and of those below it. For the caller

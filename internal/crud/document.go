@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/pathtemplate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -21,14 +24,14 @@ import (
 // The Resource declares the path, the names, the table, the scope and the hooks; its options for lists and keys have no effect
 // here. The table has a column tenant_uuid, and a text column for each parameter of the path; together they are its key. A
 // document that is not per tenant is stored as the master tenant's.
-type DocumentOf[T pointer] struct {
-	Resource ResourceOf[T]
+type DocumentOf[T declaration.Pointer] struct {
+	Resource declaration.Resource[T]
 	// Blank makes the document that is read, with 200, while nothing is stored, from one that has its keys and its defaults:
 	// [Defaults] returns that one itself. A PUT then stores one, and a DELETE has nothing to do. If Blank is nil, a POST stores
 	// the first one, and everything else is 404 before that.
 	Blank func(fresh T) any
 	// Allow refuses a change before any other check. Old is nil if nothing is stored.
-	Allow func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	Allow func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error
 	// Audited returns what the audit keeps of a document, if that is not its fields.
 	Audited func(o T) map[string]any
 	// Describe adapts an operation: create, read, update or delete.
@@ -39,7 +42,7 @@ type DocumentOf[T pointer] struct {
 func Defaults[T any](fresh *T) any { return fresh }
 
 // DocumentsOf are the documents of all tenants, on an engine.
-type DocumentsOf[T pointer] struct {
+type DocumentsOf[T declaration.Pointer] struct {
 	DocumentOf[T]
 	k          *CollectionOf[T]
 	operations map[string]rest.Operation
@@ -51,25 +54,25 @@ func (d DocumentOf[T]) On(e *Engine) *DocumentsOf[T] {
 	if err != nil {
 		panic(err) // a mistake in the declaration, which every start reports
 	}
-	d.Resource.Keys = append([]string{tenantColumn}, template.Parameters()...)
+	d.Resource.Keys = append([]string{declaration.TenantColumn}, template.Parameters()...)
 	if len(d.Resource.Only) == 0 {
 		d.Resource.Only = []string{"read", "update", "delete"}
 		if d.Blank == nil {
 			d.Resource.Only = append(d.Resource.Only, "create")
 		}
 	}
-	all := &DocumentsOf[T]{DocumentOf: d, k: d.Resource.on(e), operations: map[string]rest.Operation{}}
-	all.k.document = &all.DocumentOf
+	all := &DocumentsOf[T]{DocumentOf: d, k: prepare(e, d.Resource), operations: map[string]rest.Operation{}}
+	all.k.document, all.k.Document = &all.DocumentOf, true
 	e.documents = append(e.documents, all)
 	e.declare(all.declare)
 	return all
 }
 
 func (d *DocumentsOf[T]) declare() []rest.Operation {
-	what, schema := d.k.engine.several(d.k.Path), d.k.schema
+	what, schema := d.k.Plural(d.k.Path), d.k.Schema
 	all := []rest.Operation{
 		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.read},
-		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.engine.Style.CreateStatus, Reply: schema, Tagged: true, Handle: d.create},
+		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.Style.CreateStatus, Reply: schema, Tagged: true, Handle: d.create},
 		{
 			Method: http.MethodPut, ID: "update", Summary: "Change the " + what, Description: "What is not sent and not required stays as it is.",
 			Body: schema, Success: http.StatusNoContent, Statuses: []int{http.StatusPreconditionFailed}, Handle: d.update,
@@ -86,14 +89,14 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 			continue
 		}
 		op.Path, op.ID, op.Tag, op.Tenanted = "/"+d.k.Path, action+"_"+d.k.Singular, strings.SplitN(d.k.Path, "/", 2)[0], true
-		op.Access, op.Master = accessOf(d.k.engine.Service, op.Path, action), d.k.master(op.Method)
+		op.Access, op.Master = rights.AccessOf(d.k.Service, op.Path, action), rights.Master(d.k.Entity, op.Method)
 		switch {
 		case action == "create":
-			op.Statuses = append(op.Statuses, int(d.k.engine.Style.Duplicate))
+			op.Statuses = append(op.Statuses, int(d.k.Style.Duplicate))
 		case d.Blank == nil:
 			op.Statuses = append(op.Statuses, http.StatusNotFound)
 		}
-		if action == "update" && d.k.engine.Style.UpdateReply {
+		if action == "update" && d.k.Style.UpdateReply {
 			op.Success, op.Reply, op.Tagged = http.StatusOK, schema, true
 		}
 		if d.Describe != nil {
@@ -107,19 +110,19 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 
 // Of returns the document of a tenant, or nil. parameters are the values of the path's parameters, in their order.
 func (d *DocumentsOf[T]) Of(ctx context.Context, c store.Conn, tenantUUID string, parameters ...string) (T, error) {
-	args := &arguments{}
+	args := &query.Arguments{}
 	conditions := make([]string, len(d.k.Keys))
 	for i, value := range append([]string{tenantUUID}, parameters...) {
-		conditions[i] = d.k.Keys[i] + " = " + args.add(value)
+		conditions[i] = d.k.Keys[i] + " = " + args.Add(value)
 	}
-	o, err := store.Get[T](ctx, c, "SELECT "+d.k.selected()+" FROM "+d.k.Table+" WHERE "+strings.Join(conditions, " AND "), args.values...)
+	o, err := store.Get[T](ctx, c, "SELECT "+d.k.Selected()+" FROM "+d.k.Table+" WHERE "+strings.Join(conditions, " AND "), args.Values...)
 	if errors.Is(err, store.ErrNotFound) {
-		return null[T](), nil
+		return declaration.Null[T](), nil
 	}
 	if err != nil {
-		return null[T](), err
+		return declaration.Null[T](), err
 	}
-	return o, d.k.own(ctx, c, []T{o})
+	return o, d.k.LoadOwn(ctx, c, []T{o})
 }
 
 // parameters returns the values of the path's parameters.
@@ -133,12 +136,12 @@ func (d *DocumentsOf[T]) parameters(r *rest.Request) []string {
 
 // fresh returns a document with its keys and its defaults that is not stored.
 func (d *DocumentsOf[T]) fresh(tenantUUID string, parameters []string) (T, error) {
-	o := fresh[T]()
-	if err := d.k.schema.SetDefaults(o); err != nil {
-		return null[T](), err
+	o := declaration.Fresh[T]()
+	if err := d.k.Schema.SetDefaults(o); err != nil {
+		return declaration.Null[T](), err
 	}
 	for i, value := range append([]string{tenantUUID}, parameters...) {
-		reflect.ValueOf(o).Elem().FieldByIndex(d.k.byName[d.k.Keys[i]].index).SetString(value)
+		reflect.ValueOf(o).Elem().FieldByIndex(d.k.Column(d.k.Keys[i]).Index).SetString(value)
 	}
 	return o, nil
 }
@@ -146,7 +149,7 @@ func (d *DocumentsOf[T]) fresh(tenantUUID string, parameters []string) (T, error
 // none returns what a client reads while nothing is stored.
 func (d *DocumentsOf[T]) none(tenantUUID string, parameters []string) (any, error) {
 	if d.Blank == nil {
-		return nil, d.k.notFound("", nil)
+		return nil, d.k.NotFound("", nil)
 	}
 	o, err := d.fresh(tenantUUID, parameters)
 	if err != nil {
@@ -161,17 +164,17 @@ func (d *DocumentsOf[T]) read(ctx context.Context, r *rest.Request) (rest.Reply,
 		return rest.Reply{}, err
 	}
 	var body any
-	err = d.k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := d.k.mayRead(ctx, c, scope); err != nil {
+	err = d.k.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := rights.MayRead(ctx, c, d.k.Entity, scope); err != nil {
 			return err
 		}
-		if d.k.Scope == Global {
+		if d.k.Scope == declaration.Global {
 			if scope, err = tenant.Master(ctx, c); err != nil {
 				return err
 			}
 		}
 		o, err := d.Of(ctx, c, scope, d.parameters(r)...)
-		if body = o; err == nil && isNull(o) {
+		if body = o; err == nil && declaration.IsNull(o) {
 			body, err = d.none(scope, d.parameters(r))
 		}
 		return err
@@ -180,16 +183,16 @@ func (d *DocumentsOf[T]) read(ctx context.Context, r *rest.Request) (rest.Reply,
 }
 
 // write finds the document and lets do change it, in one transaction.
-func (d *DocumentsOf[T]) write(ctx context.Context, change *ChangeOf[T], do func(ctx context.Context, c store.Conn) error) error {
+func (d *DocumentsOf[T]) write(ctx context.Context, change *declaration.Change[T], do func(ctx context.Context, c store.Conn) error) error {
 	err := d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		if err := d.k.mayWrite(ctx, c, change.Tenant); err != nil {
+		if err := rights.MayWrite(ctx, c, d.k.Entity, change.Tenant); err != nil {
 			return err
 		}
-		change.New = null[T]() // the transaction may run again
+		change.New = declaration.Null[T]() // the transaction may run again
 		if change.Old, err = d.Of(ctx, c, change.Tenant, d.parameters(change.Request)...); err != nil {
 			return err
 		}
-		if isNull(change.Old) && d.Blank != nil && change.Request.Op().Method == http.MethodDelete {
+		if declaration.IsNull(change.Old) && d.Blank != nil && change.Request.Op().Method == http.MethodDelete {
 			return d.checkIfMatch(change) // nothing to delete, so nothing to check
 		}
 		if err := d.k.run(ctx, c, change, d.Allow); err != nil {
@@ -198,15 +201,15 @@ func (d *DocumentsOf[T]) write(ctx context.Context, change *ChangeOf[T], do func
 		return do(ctx, c)
 	})
 	if err != nil {
-		return d.k.refused(err, change.New)
+		return d.k.Refused(err, change.New)
 	}
 	return nil
 }
 
 // checkIfMatch refuses a change if the document is not the one that the client has read, or does not exist.
-func (d *DocumentsOf[T]) checkIfMatch(change *ChangeOf[T]) error {
+func (d *DocumentsOf[T]) checkIfMatch(change *declaration.Change[T]) error {
 	var read any = change.Old
-	if isNull(change.Old) {
+	if declaration.IsNull(change.Old) {
 		var err error
 		if read, err = d.none(change.Tenant, d.parameters(change.Request)); err != nil {
 			return err
@@ -215,17 +218,17 @@ func (d *DocumentsOf[T]) checkIfMatch(change *ChangeOf[T]) error {
 	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
 }
 
-func (d *DocumentsOf[T]) receive(ctx context.Context, r *rest.Request) (*ChangeOf[T], error) {
-	scope, sent, err := d.k.engine.begin(ctx, r)
+func (d *DocumentsOf[T]) receive(ctx context.Context, r *rest.Request) (*declaration.Change[T], error) {
+	scope, sent, err := d.k.engine.Begin(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	change := &ChangeOf[T]{Request: r, Sent: sent, Tenant: scope}
+	change := &declaration.Change[T]{Request: r, Sent: sent, Tenant: scope}
 	return change, d.k.receive(ctx, change)
 }
 
 // make stores the first document.
-func (d *DocumentsOf[T]) make(ctx context.Context, c store.Conn, change *ChangeOf[T]) (err error) {
+func (d *DocumentsOf[T]) make(ctx context.Context, c store.Conn, change *declaration.Change[T]) (err error) {
 	if change.New, err = d.fresh(change.Tenant, d.parameters(change.Request)); err != nil {
 		return err
 	}
@@ -241,8 +244,8 @@ func (d *DocumentsOf[T]) create(ctx context.Context, r *rest.Request) (rest.Repl
 		return rest.Reply{}, err
 	}
 	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
-		if !isNull(change.Old) {
-			e := d.k.engine.Style.Storedf("%s already exists", d.k.title())
+		if !declaration.IsNull(change.Old) {
+			e := d.k.Style.Storedf("%s already exists", d.k.Title)
 			e.Resource = d.k.Path
 			return e
 		}
@@ -263,12 +266,12 @@ func (d *DocumentsOf[T]) update(ctx context.Context, r *rest.Request) (rest.Repl
 		if err := d.checkIfMatch(change); err != nil {
 			return err
 		}
-		if isNull(change.Old) {
+		if declaration.IsNull(change.Old) {
 			return d.make(ctx, c, change)
 		}
 		return d.k.edit(ctx, c, change, func(o T) error { return change.Sent.Into(o) })
 	})
-	if err != nil || !d.k.engine.Style.UpdateReply {
+	if err != nil || !d.k.Style.UpdateReply {
 		return rest.Reply{}, err
 	}
 	return d.reply(ctx, change.New)
@@ -279,7 +282,7 @@ func (d *DocumentsOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Repl
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	change := &ChangeOf[T]{Request: r, Tenant: scope}
+	change := &declaration.Change[T]{Request: r, Tenant: scope}
 	return rest.Reply{}, d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
 		if err := d.checkIfMatch(change); err != nil {
 			return err
@@ -290,8 +293,8 @@ func (d *DocumentsOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Repl
 
 // reply returns a written document without its write-only fields.
 func (d *DocumentsOf[T]) reply(ctx context.Context, o T) (rest.Reply, error) {
-	for i := range d.k.schema.Properties {
-		if p := &d.k.schema.Properties[i]; p.WriteOnly {
+	for i := range d.k.Schema.Properties {
+		if p := &d.k.Schema.Properties[i]; p.WriteOnly {
 			reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).SetZero()
 		}
 	}
@@ -310,7 +313,7 @@ func (d *DocumentOf[T]) place(parameters []string) (resource, object string) {
 }
 
 // ofAll is [OfAll].
-func ofAll[T pointer](ctx context.Context, c store.Conn, e *Engine) (T, error) {
+func ofAll[T declaration.Pointer](ctx context.Context, c store.Conn, e *Engine) (T, error) {
 	for _, one := range e.documents {
 		d, ok := one.(*DocumentsOf[T])
 		if !ok {
@@ -318,13 +321,13 @@ func ofAll[T pointer](ctx context.Context, c store.Conn, e *Engine) (T, error) {
 		}
 		master, err := tenant.Master(ctx, c)
 		if err != nil {
-			return null[T](), err
+			return declaration.Null[T](), err
 		}
 		o, err := d.Of(ctx, c, master)
-		if err == nil && isNull(o) {
+		if err == nil && declaration.IsNull(o) {
 			o, err = d.fresh(master, nil)
 		}
 		return o, err
 	}
-	return null[T](), fmt.Errorf("%s: no document %s is declared", e.Service, structOf[T]())
+	return declaration.Null[T](), fmt.Errorf("%s: no document %s is declared", e.Service, declaration.StructOf[T]())
 }

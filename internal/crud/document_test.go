@@ -43,9 +43,9 @@ func sealPaper(_ context.Context, _ store.Conn, change *crud.Change[Paper]) erro
 
 // papers has a document of each kind, in the style of confd. Every transaction runs twice.
 func papers(db store.DB) (*rest.Service, *crud.Engine, error) {
-	e := &crud.Engine{
+	e := crud.New(crud.Base{
 		Service: "test", Prefix: "/api/test", DB: rerun{db}, Style: crud.Style{CreateStatus: http.StatusCreated, Duplicate: apierr.Conflict},
-	}
+	})
 	for _, d := range []struct {
 		path, table string
 		scope       crud.Scope

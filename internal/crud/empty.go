@@ -6,23 +6,12 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
-
-// noneOfTenantDenied refuses a caller who is denied to delete one of a tenant's objects.
-func (k *CollectionOf[T]) noneOfTenantDenied(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	return k.NoneDenied(ctx, c, r, "delete", "tenant_uuid = $1", tenantUUID)
-}
-
-// owned reports whether tenants have the objects of a collection, which is a table and not a query.
-func owned(t table) bool {
-	_, found := t.column("tenant_uuid")
-	return found && !strings.Contains(t.tableName(), " ")
-}
 
 // Empty deletes all that a tenant has, in the transaction that deletes the tenant itself. Hooks do not run, and nobody is told of an object;
 // the audit has each. It refuses a caller who is denied to delete one of the objects.
@@ -35,7 +24,7 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 	}
 	owning := e.owning()
 	for _, t := range owning { // before anything is gone: an object is shown with what it has in other tables
-		if err := t.recordGone(ctx, c, r, tenantUUID); err != nil {
+		if err := t.RecordGone(ctx, c, r, tenantUUID); err != nil {
 			return err
 		}
 	}
@@ -44,13 +33,13 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 	}
 	var statements []string
 	for _, r := range e.relations {
-		if left := r.left.collection; len(r.only) > 0 && owned(left) {
-			statements = append(statements, "DELETE FROM "+r.table+" WHERE "+r.left.column+" IN (SELECT "+left.key().name+" FROM "+left.tableName()+" WHERE tenant_uuid = $1)")
+		if len(r.only) > 0 && r.left.Owned() {
+			statements = append(statements, "DELETE FROM "+r.table+" WHERE "+r.left.Refers+" IN (SELECT "+r.left.KeyColumn().Name+" FROM "+r.left.Table+" WHERE tenant_uuid = $1)")
 		}
 	}
 	slices.Sort(statements)
 	for _, t := range owning {
-		statements = append(statements, "DELETE FROM "+t.tableName()+" WHERE tenant_uuid = $1")
+		statements = append(statements, "DELETE FROM "+t.entity().Table+" WHERE tenant_uuid = $1")
 	}
 	for _, sql := range statements {
 		if _, err := c.Exec(ctx, sql, tenantUUID); err != nil {
@@ -63,7 +52,7 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 // MayEmpty refuses what Empty refuses.
 func (e *Engine) MayEmpty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
 	for _, t := range e.owning() {
-		if err := t.noneOfTenantDenied(ctx, c, r, tenantUUID); err != nil {
+		if err := t.NoneDenied(ctx, c, r, "delete", "tenant_uuid = $1", tenantUUID); err != nil {
 			return err
 		}
 	}
@@ -73,7 +62,7 @@ func (e *Engine) MayEmpty(ctx context.Context, c store.Conn, r *rest.Request, te
 // EmptySome deletes a few of the objects that Empty would delete, as Empty does, and returns how many. It does not ask [Engine.MayEmpty].
 func (e *Engine) EmptySome(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error) {
 	for _, t := range e.owning() {
-		if n, err := t.eraseWhere(ctx, c, r, tenantUUID, "tenant_uuid = $1 LIMIT $2", tenantUUID, ErasedAtOnce); err != nil || n > 0 {
+		if n, err := t.EraseWhere(ctx, c, r, tenantUUID, "tenant_uuid = $1 LIMIT $2", tenantUUID, ErasedAtOnce); err != nil || n > 0 {
 			return n, err
 		}
 	}
@@ -83,7 +72,7 @@ func (e *Engine) EmptySome(ctx context.Context, c store.Conn, r *rest.Request, t
 // owning returns the collections whose objects belong to tenants, in the reverse order of their paths.
 func (e *Engine) owning() (out []table) {
 	for _, path := range slices.Backward(slices.Sorted(maps.Keys(e.byPath))) {
-		if t := e.byPath[path]; owned(t) {
+		if t := e.byPath[path]; t.entity().Owned() {
 			out = append(out, t)
 		}
 	}
@@ -100,24 +89,27 @@ type Kind struct {
 // CountOf returns of what Empty would delete how many there are, in the order of their paths, without what the tenant has none of. The settings
 // that go with the tenant are last.
 func (e *Engine) CountOf(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
-	tables := e.owning()
-	slices.Reverse(tables)
-	return e.count(ctx, c, tenantUUID, append(tables, e.settings()...))
+	var all []describer
+	for _, t := range slices.Backward(e.owning()) {
+		all = append(all, t)
+	}
+	return e.count(ctx, c, tenantUUID, append(all, e.documents...))
 }
 
 // CountSettings returns how many documents a tenant has stored, by their paths.
 func (e *Engine) CountSettings(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
-	return e.count(ctx, c, tenantUUID, e.settings())
+	return e.count(ctx, c, tenantUUID, e.documents)
 }
 
-func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, tables []table) (out []Kind, err error) {
-	for _, t := range tables {
-		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+t.tableName()+" WHERE tenant_uuid = $1", tenantUUID)
+func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, of []describer) (out []Kind, err error) {
+	for _, d := range of {
+		k := d.entity()
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE tenant_uuid = $1", tenantUUID)
 		if err != nil {
 			return nil, err
 		}
 		if n > 0 {
-			out = append(out, Kind{e.Service, pathParameters.ReplaceAllString(t.path(), ""), n})
+			out = append(out, Kind{e.Service, pathParameters.ReplaceAllString(k.Path, ""), n})
 		}
 	}
 	return out, nil
@@ -126,33 +118,21 @@ func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, tab
 // pathParameters are those of a path, with their slashes.
 var pathParameters = regexp.MustCompile(`/\{[^}]*\}`)
 
-// settings returns the tables of the documents.
-func (e *Engine) settings() (out []table) {
-	for _, d := range e.documents {
-		out = append(out, d.table())
-	}
-	return out
-}
-
 // RecordSettings writes to the audit that a tenant's documents are deleted. Their rows go with the tenant's (ON DELETE).
 func (e *Engine) RecordSettings(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	for _, t := range e.settings() {
-		if err := t.recordGone(ctx, c, r, tenantUUID); err != nil {
+	for _, d := range e.documents {
+		if err := d.RecordGone(ctx, c, r, tenantUUID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// recordedAtOnce is how many objects recordGone holds at once.
+// recordedAtOnce is how many objects RecordGone holds at once.
 const recordedAtOnce = 500
 
 // RecordGone writes to the audit that all of a tenant's objects are deleted, for hooks that delete them by one statement.
 func (k *CollectionOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	return k.recordGone(ctx, c, r, tenantUUID)
-}
-
-func (k *CollectionOf[T]) recordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
 	objects, err := k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
 	if err != nil {
 		return err
@@ -167,12 +147,12 @@ func (k *CollectionOf[T]) recordGone(ctx context.Context, c store.Conn, r *rest.
 
 func (k *CollectionOf[T]) recordSome(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, gone []T) error {
 	if k.document == nil { // whose own data is its row; what is sealed there stays so, and needs no key
-		if err := k.own(ctx, c, gone); err != nil {
+		if err := k.LoadOwn(ctx, c, gone); err != nil {
 			return err
 		}
 	}
 	for _, o := range gone {
-		a := audit.Change{Tenant: tenantUUID, Service: k.engine.Service, Resource: k.Path, Before: k.auditData(o)}
+		a := audit.Change{Tenant: tenantUUID, Service: k.Service, Resource: k.Path, Before: k.auditData(o)}
 		k.identify(&a, o)
 		if k.Audited != nil {
 			k.Audited(o, &a)
@@ -190,11 +170,7 @@ const ErasedAtOnce = 100
 // EraseWhere deletes the objects of a tenant that a condition selects, at most 1000, and returns how many there were. Hooks do not run, and
 // nobody is told of an object; the audit has each.
 func (k *CollectionOf[T]) EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error) {
-	return k.eraseWhere(ctx, c, r, tenantUUID, condition, args...)
-}
-
-func (k *CollectionOf[T]) eraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error) {
-	objects, err := store.Select[T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition, args...)
+	objects, err := store.Select[T](ctx, c, "SELECT "+k.Selected()+" FROM "+k.Table+" WHERE "+condition, args...)
 	if err != nil || len(objects) == 0 {
 		return 0, err
 	}
@@ -212,11 +188,11 @@ func (k *CollectionOf[T]) eraseWhere(ctx context.Context, c store.Conn, r *rest.
 	var statements []string
 	for _, s := range k.sides {
 		if len(s.relation.only) > 0 {
-			statements = append(statements, "DELETE FROM "+s.joining+" WHERE "+k.engine.listed(s.column, k.key().kind, "$1"))
+			statements = append(statements, "DELETE FROM "+s.Joining+" WHERE "+query.Listed(k.DB, s.Refers, k.KeyColumn().Kind, "$1"))
 		}
 	}
 	slices.Sort(statements)
-	for _, sql := range append(slices.Compact(statements), "DELETE FROM "+k.Table+" WHERE "+k.engine.listed(k.Keys[0], k.key().kind, "$1")) {
+	for _, sql := range append(slices.Compact(statements), "DELETE FROM "+k.Table+" WHERE "+query.Listed(k.DB, k.Keys[0], k.KeyColumn().Kind, "$1")) {
 		if _, err := c.Exec(ctx, sql, string(list)); err != nil {
 			return 0, err
 		}

@@ -156,10 +156,10 @@ func (w *world) mount() {
 			w.committed = append(w.committed, name(change.Old)+" "+name(change.New))
 		},
 	}
-	engine := &crud.Engine{
+	engine := crud.New(crud.Base{
 		Service: "test", Prefix: "/api/test", DB: rerun{w.db},
 		Style: crud.Style{Filtered: true, CreateStatus: http.StatusOK, UpdateReply: true, SearchWords: true, Duplicate: apierr.Conflict},
-	}
+	})
 	crud.Collect(engine, w.things)
 	crud.Link[Thing, Thing]{Table: "pair", LeftColumn: "one", RightColumn: "other", Strict: true}.On(engine)
 	w.svc = &rest.Service{Name: "test", Prefix: "/api/test", Errors: rest.AuthErrors}

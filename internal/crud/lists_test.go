@@ -179,7 +179,7 @@ func TestEveryTableThatListsReadIsDeclared(t *testing.T) {
 		} {
 			refused := func() (refused any) {
 				defer func() { refused = recover() }()
-				e := &crud.Engine{Service: "test", DB: w.db}
+				e := crud.New(crud.Base{Service: "test", DB: w.db})
 				things := w.things
 				things.Virtual = map[string]string{"more": sql}
 				crud.Collect(e, things)

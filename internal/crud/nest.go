@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -20,7 +22,7 @@ import (
 // A POST makes them, and links those that are named by their key; what else it has of these is not read. A PUT does so too, changes those that
 // are linked already, and takes the others away: what is sent is the whole list. To take an object away ends its link, and deletes it with
 // what is nested in it, unless it is linked with another object of L. A DELETE takes all of them away.
-type NestOf[L, R pointer] struct {
+type NestOf[L, R declaration.Pointer] struct {
 	Name     string
 	Relation RelationOf[L, R]
 	// Many says that the attribute is a list, of at most [MaxLinks] objects. Without it the attribute is one object or null.
@@ -28,15 +30,15 @@ type NestOf[L, R pointer] struct {
 	// Fills are attributes of R that need not be sent, since Complete fills them in.
 	Fills []string
 	// Complete fills in a new object before it is made for of.New.
-	Complete func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) error
+	Complete func(ctx context.Context, c store.Conn, of *declaration.Change[L], o R) error
 	// Linked runs for an object that a client names by its key, before it is linked.
-	Linked func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) error
+	Linked func(ctx context.Context, c store.Conn, of *declaration.Change[L], o R) error
 	// Existing returns the object to be linked instead of a new one, or nil.
-	Existing func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) (R, error)
+	Existing func(ctx context.Context, c store.Conn, of *declaration.Change[L], o R) (R, error)
 	// Refers says that an object of R itself refers to that of L, and that Complete and Linked see to it: there is no link to make.
 	Refers bool
 	// Leave replaces what taking away does.
-	Leave func(ctx context.Context, c store.Conn, change *ChangeOf[R]) error
+	Leave func(ctx context.Context, c store.Conn, change *declaration.Change[R]) error
 	// Stays says that deleting the object of L leaves those of R alone, or deletes them without help.
 	Stays bool
 	// Shown says that the reply of a POST shows the objects as that of their own POST does, and not as L shows them.
@@ -49,7 +51,7 @@ type NestOf[L, R pointer] struct {
 }
 
 // nest is a Nest whose collections are known.
-type nest[L, R pointer] struct {
+type nest[L, R declaration.Pointer] struct {
 	NestOf[L, R]
 	engine *Engine
 }
@@ -73,7 +75,7 @@ func (n NestOf[L, R]) On(e *Engine) {
 }
 
 // diff returns a change of the links of an object.
-func (n *nest[L, R]) diff(change *ChangeOf[L], of L) *diff {
+func (n *nest[L, R]) diff(change *declaration.Change[L], of L) *diff {
 	return &diff{request: change.Request, tenant: change.Tenant, near: n.Relation.on(n.engine).left, object: of, nested: true}
 }
 
@@ -92,7 +94,7 @@ func (n *nest[L, R]) shaped(one *rest.Schema) *rest.Schema {
 func (n *nest[L, R]) body() *rest.Schema {
 	k := collectionOf[R](n.engine)
 	out := *k.bodies().inner
-	out.Name = collectionOf[L](n.engine).schema.Name + "Nested" + k.schema.Name
+	out.Name = collectionOf[L](n.engine).Schema.Name + "Nested" + k.Schema.Name
 	out.Key = k.Keys[0]
 	out.Properties = nil
 	for _, p := range k.bodies().inner.Properties {
@@ -111,7 +113,7 @@ func (n *nest[L, R]) body() *rest.Schema {
 func (n *nest[L, R]) partial() *rest.Schema {
 	k := collectionOf[R](n.engine)
 	out := *k.bodies().innerUpdate
-	out.Name = k.schema.Name + "Nested"
+	out.Name = k.Schema.Name + "Nested"
 	out.Properties = nil
 	for _, p := range k.bodies().innerUpdate.Properties {
 		if p.Name == k.Keys[0] {
@@ -123,7 +125,7 @@ func (n *nest[L, R]) partial() *rest.Schema {
 }
 
 // item is one object that was sent.
-type item[R pointer] struct {
+type item[R declaration.Pointer] struct {
 	at     string // its place in the attribute: "[2]"
 	values map[string]any
 	// found is an object that is there; draft describes a new one.
@@ -136,14 +138,14 @@ type item[R pointer] struct {
 
 // object returns the object that the item stands for.
 func (i *item[R]) object() R {
-	if isNull(i.fresh) {
+	if declaration.IsNull(i.fresh) {
 		return i.found
 	}
 	return i.fresh
 }
 
 // write makes, changes and takes away objects so that exactly those that were sent are linked.
-func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L], sent any) (any, error) {
+func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *declaration.Change[L], sent any) (any, error) {
 	k := collectionOf[R](n.engine)
 	linked, err := n.linked(ctx, c, change)
 	if err != nil {
@@ -154,8 +156,8 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L
 		if err := n.resolve(ctx, c, change, &items[i], linked); err != nil {
 			return nil, within(err, items[i].at)
 		}
-		if o := items[i].found; !isNull(o) && n.among(items[:i], o) {
-			return nil, n.engine.Style.NotPermitted("Cannot associate same " + spaced(k.Singular) + " more than once.")
+		if o := items[i].found; !declaration.IsNull(o) && n.among(items[:i], o) {
+			return nil, n.engine.Style.NotPermitted("Cannot associate same " + declaration.Spaced(k.Singular) + " more than once.")
 		}
 	}
 	gone := slices.DeleteFunc(slices.Clone(linked), func(o R) bool { return n.among(items, o) })
@@ -166,7 +168,7 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L
 	for i := range items {
 		one, err := n.put(ctx, c, change, &items[i])
 		if err != nil {
-			return nil, within(k.refused(err, items[i].object()), items[i].at)
+			return nil, within(k.Refused(err, items[i].object()), items[i].at)
 		}
 		made = append(made, one)
 	}
@@ -197,8 +199,8 @@ func (n *nest[L, R]) items(sent any) []item[R] {
 }
 
 // linked returns the objects that the object is linked with: none if it is new.
-func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *ChangeOf[L]) ([]R, error) {
-	if isNull(change.Old) {
+func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *declaration.Change[L]) ([]R, error) {
+	if declaration.IsNull(change.Old) {
 		return nil, nil
 	}
 	return collectionOf[R](n.engine).Select(ctx, c, n.Relation.on(n.engine).left.among("$1"), collectionOf[L](n.engine).Key(change.Old))
@@ -207,7 +209,7 @@ func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *ChangeOf[
 func (n *nest[L, R]) among(items []item[R], o R) bool {
 	k := collectionOf[R](n.engine)
 	for i := range items {
-		if !isNull(items[i].found) && k.Key(items[i].found) == k.Key(o) {
+		if !declaration.IsNull(items[i].found) && k.Key(items[i].found) == k.Key(o) {
 			return true
 		}
 	}
@@ -215,7 +217,7 @@ func (n *nest[L, R]) among(items []item[R], o R) bool {
 }
 
 // resolve finds the object that an item stands for, or drafts a new one.
-func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *ChangeOf[L], i *item[R], linked []R) (err error) {
+func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *declaration.Change[L], i *item[R], linked []R) (err error) {
 	k := collectionOf[R](n.engine)
 	if key := i.values[k.Keys[0]]; key != nil {
 		for _, o := range linked {
@@ -228,12 +230,12 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *ChangeOf
 		i.found, err = n.named(ctx, c, change, key)
 		return err
 	}
-	if !isNull(change.Old) && !n.Many && len(linked) > 0 {
+	if !declaration.IsNull(change.Old) && !n.Many && len(linked) > 0 {
 		i.found = linked[0]
 		return nil
 	}
 	body := n.body()
-	if !isNull(change.Old) { // a PUT has checked what an update takes
+	if !declaration.IsNull(change.Old) { // a PUT has checked what an update takes
 		if wrong := body.Validate("", i.values); len(wrong) > 0 {
 			return &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
 		}
@@ -241,7 +243,7 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *ChangeOf
 	if i.draft, err = k.draft(ctx, change.Request, body.Object(i.values), true); err != nil {
 		return err
 	}
-	i.fresh = cloned(i.draft.object)
+	i.fresh = declaration.Cloned(i.draft.object)
 	if n.Complete != nil {
 		if err := n.Complete(ctx, c, change, i.fresh); err != nil {
 			return err
@@ -258,39 +260,39 @@ func (n *nest[L, R]) missing(key any) error {
 	if number, ok := key.(json.Number); ok {
 		key, _ = number.Int64()
 	}
-	return Missing(n.Name, k.title(), k.Keys[0], key)
+	return declaration.Missing(n.Name, k.Title, k.Keys[0], key)
 }
 
 // named returns an object that is to be linked.
-func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *ChangeOf[L], key any) (R, error) {
+func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *declaration.Change[L], key any) (R, error) {
 	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
-	o, err := k.row(ctx, c, change.Tenant, strings.ToLower(fmt.Sprint(key)))
+	o, err := k.Row(ctx, c, change.Tenant, strings.ToLower(fmt.Sprint(key)))
 	switch e := apierr.As(err); {
 	case e != nil && e.Kind == apierr.NotFound:
-		return null[R](), n.missing(key)
+		return declaration.Null[R](), n.missing(key)
 	case err != nil:
-		return null[R](), err
+		return declaration.Null[R](), err
 	}
-	if owner, theirs := l.tenantOf(change.New), k.tenantOf(o); owner != theirs {
-		return null[R](), n.engine.Style.DifferentTenants(l.Singular, owner, k.Singular, theirs)
+	if owner, theirs := l.TenantOf(change.New), k.TenantOf(o); owner != theirs {
+		return declaration.Null[R](), n.engine.Style.DifferentTenants(l.Singular, owner, k.Singular, theirs)
 	}
-	if err := k.own(ctx, c, []R{o}); err != nil || n.Linked == nil {
+	if err := k.LoadOwn(ctx, c, []R{o}); err != nil || n.Linked == nil {
 		return o, err
 	}
 	return o, n.Linked(ctx, c, change, o)
 }
 
 // put makes or changes the object of an item.
-func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *ChangeOf[L], i *item[R]) (*MadeOf[R], error) {
+func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *declaration.Change[L], i *item[R]) (*MadeOf[R], error) {
 	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
-	r, owner := change.Request, l.tenantOf(change.New)
+	r, owner := change.Request, l.TenantOf(change.New)
 	switch {
-	case isNull(i.found):
-		if err := MayNest(r, accessOf(n.engine.Service, "/"+k.Path, "create")); err != nil {
+	case declaration.IsNull(i.found):
+		if err := rights.MayNest(r, rights.AccessOf(n.engine.Service, "/"+k.Path, "create")); err != nil {
 			return nil, err
 		}
 		if of := n.Relation.on(n.engine); slices.Contains(of.only, "create") {
-			if err := l.NotDenied(r, change.New, dotted(of.path)+".create"); err != nil {
+			if err := l.NotDenied(r, change.New, declaration.Dotted(of.path)+".create"); err != nil {
 				return nil, err
 			}
 		}
@@ -298,7 +300,7 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *ChangeOf[L],
 	case i.named:
 		return &MadeOf[R]{Object: i.found}, nil
 	case i.draft != nil: // it is there already
-		nested, err := writeNested(ctx, c, &ChangeOf[R]{Request: r, Sent: i.draft.sent, Tenant: owner, Old: i.found, New: i.found}, i.draft.nested)
+		nested, err := writeNested(ctx, c, &declaration.Change[R]{Request: r, Sent: i.draft.sent, Tenant: owner, Old: i.found, New: i.found}, i.draft.nested)
 		return &MadeOf[R]{i.found, nested}, err
 	default:
 		return n.edit(ctx, c, r, owner, i)
@@ -318,12 +320,12 @@ func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, ow
 	if err != nil {
 		return nil, err
 	}
-	change := &ChangeOf[R]{Request: r, Sent: sent, Tenant: owner, Old: i.found}
+	change := &declaration.Change[R]{Request: r, Sent: sent, Tenant: owner, Old: i.found}
 	if err := k.editNested(ctx, c, change, nested); err != nil {
-		return nil, k.refused(err, change.New)
+		return nil, k.Refused(err, change.New)
 	}
 	if !reflect.DeepEqual(k.auditData(change.Old), k.auditData(change.New)) {
-		if err := MayNest(r, k.accesses(change.Old, "update")...); err != nil {
+		if err := rights.MayNest(r, rights.Accesses(k.Entity, change.Old, "update")...); err != nil {
 			return nil, err
 		}
 	}
@@ -332,7 +334,7 @@ func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, ow
 }
 
 // associate links the object with what was made, in this order.
-func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *ChangeOf[L], made []*MadeOf[R]) (err error) {
+func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *declaration.Change[L], made []*MadeOf[R]) (err error) {
 	if n.Refers {
 		return nil
 	}
@@ -341,7 +343,7 @@ func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *Change
 		objects[i] = one.Object
 	}
 	d := n.diff(change, change.New)
-	if isNull(change.Old) {
+	if declaration.IsNull(change.Old) {
 		return d.add(ctx, c, objects...)
 	}
 	if d.before, err = d.stored(ctx, c, nil); err != nil {
@@ -375,7 +377,7 @@ func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made 
 }
 
 // remove takes all the objects away.
-func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *ChangeOf[L]) error {
+func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *declaration.Change[L]) error {
 	linked, err := n.linked(ctx, c, change)
 	if err != nil {
 		return err
@@ -386,7 +388,7 @@ func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *ChangeOf[
 }
 
 // leave takes objects away: d ends their links.
-func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *ChangeOf[L], d *diff, gone []R) error {
+func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *declaration.Change[L], d *diff, gone []R) error {
 	k := collectionOf[R](n.engine)
 	if n.Leave == nil {
 		d.end(untypedAll(gone)...)
@@ -395,12 +397,12 @@ func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *ChangeOf[L
 		}
 	}
 	for _, o := range gone {
-		left := &ChangeOf[R]{Request: change.Request, Tenant: k.tenantOf(o), Old: o}
+		left := &declaration.Change[R]{Request: change.Request, Tenant: k.TenantOf(o), Old: o}
 		if n.Leave != nil {
 			if err := k.NotDenied(change.Request, o, "read"); err != nil {
 				return err // what the caller read does not have it
 			}
-			if err := MayNest(change.Request, k.accesses(o, "update")...); err != nil {
+			if err := rights.MayNest(change.Request, rights.Accesses(k.Entity, o, "update")...); err != nil {
 				return err
 			}
 			if err := n.Leave(ctx, c, left); err != nil {
@@ -415,7 +417,7 @@ func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *ChangeOf[L
 		if others != nil {
 			continue
 		}
-		if err := MayNest(change.Request, k.accesses(o, "delete")...); err != nil {
+		if err := rights.MayNest(change.Request, rights.Accesses(k.Entity, o, "delete")...); err != nil {
 			return err
 		}
 		if err := k.removeNested(ctx, c, left); err != nil {
@@ -430,7 +432,7 @@ func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *ChangeOf[L
 
 // NestListOf is a [Nested] attribute of objects of R that names objects of L that exist, with which it links them: the list of the
 // SetBack of their relation.
-type NestListOf[L, R pointer] struct {
+type NestListOf[L, R declaration.Pointer] struct {
 	Name     string
 	Relation RelationOf[L, R]
 }
@@ -440,13 +442,13 @@ func (n NestListOf[L, R]) On(e *Engine) {
 	schema := func() *rest.Schema { return n.Relation.on(e).right.listSchema() }
 	NestedOf[R]{
 		Name: n.Name, Body: schema, Partial: schema,
-		Write: func(ctx context.Context, c store.Conn, change *ChangeOf[R], value any) (any, error) {
+		Write: func(ctx context.Context, c store.Conn, change *declaration.Change[R], value any) (any, error) {
 			items, _ := value.([]any)
-			if len(items) == 0 && isNull(change.Old) {
+			if len(items) == 0 && declaration.IsNull(change.Old) {
 				return nil, nil
 			}
 			s := n.Relation.on(e).right
-			if err := MayNest(change.Request, s.collection.accessesTo(change.New, dotted(s.list.Path)+".update")...); err != nil {
+			if err := rights.MayNest(change.Request, rights.Accesses(s.Entity, change.New, declaration.Dotted(s.list.Path)+".update")...); err != nil {
 				return nil, err
 			}
 			d := &diff{request: change.Request, tenant: change.Tenant, near: s, object: change.New}

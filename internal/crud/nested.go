@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -21,7 +23,7 @@ import (
 //
 // A POST takes the access of the POST alone, and a caller who is denied an operation that it contains is refused. Under PUT and
 // DELETE the caller must hold the accesses of all that they contain: those of a user's own object are often given to the user.
-type NestedOf[T pointer] struct {
+type NestedOf[T declaration.Pointer] struct {
 	Name string
 	// Body is the attribute's schema in a POST, Partial that in a PUT, and Reply that in the reply of a POST. Without Reply the
 	// attribute is shown as a GET shows it.
@@ -29,13 +31,13 @@ type NestedOf[T pointer] struct {
 	// Receive runs before the transaction, for slow work. It turns what was sent, in a body, into the value for the other hooks.
 	Receive func(ctx context.Context, r *rest.Request, body rest.Object, sent any) (value any, err error)
 	// Prepare runs before the object is checked and stored, and changes it.
-	Prepare func(ctx context.Context, c store.Conn, change *ChangeOf[T], value any) error
+	Prepare func(ctx context.Context, c store.Conn, change *declaration.Change[T], value any) error
 	// Write runs when the object is stored, and returns what it made.
-	Write func(ctx context.Context, c store.Conn, change *ChangeOf[T], value any) (made any, err error)
+	Write func(ctx context.Context, c store.Conn, change *declaration.Change[T], value any) (made any, err error)
 	// Show turns what Write made, for each of some objects, into what the reply of each shows.
 	Show func(ctx context.Context, c store.Conn, scope string, made []any) (shown []any, err error)
 	// Remove runs before the object is deleted.
-	Remove func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	Remove func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error
 	// Inside says that the attribute is read only where the object itself is nested in another.
 	Inside bool
 	// Deprecated says that it is still taken, and need not be sent.
@@ -47,7 +49,7 @@ func (n NestedOf[T]) On(e *Engine) {
 	if e.nested == nil {
 		e.nested = map[reflect.Type]map[string]any{}
 	}
-	of := structOf[T]()
+	of := declaration.StructOf[T]()
 	if e.nested[of] == nil {
 		e.nested[of] = map[string]any{}
 	}
@@ -59,12 +61,12 @@ func (n NestedOf[T]) On(e *Engine) {
 
 // nestedAs returns the declaration of a nested attribute, or nil.
 func (k *CollectionOf[T]) nestedAs(name string) *NestedOf[T] {
-	n, _ := k.engine.nested[structOf[T]()][name].(*NestedOf[T])
+	n, _ := k.engine.nested[declaration.StructOf[T]()][name].(*NestedOf[T])
 	return n
 }
 
 // DraftOf is a new object as a client sent it, with what is nested in it: checked, and not yet stored.
-type DraftOf[T pointer] struct {
+type DraftOf[T declaration.Pointer] struct {
 	request *rest.Request
 	sent    rest.Object
 	object  T
@@ -73,13 +75,13 @@ type DraftOf[T pointer] struct {
 }
 
 // sentNested is what a client sent for one nested attribute. Its declaration is nil if it stands for nothing.
-type sentNested[T pointer] struct {
+type sentNested[T declaration.Pointer] struct {
 	*NestedOf[T]
 	value any
 }
 
 // MadeOf is an object that was made, with what was made for the attributes nested in it.
-type MadeOf[T pointer] struct {
+type MadeOf[T declaration.Pointer] struct {
 	Object T
 	nested map[string]any
 }
@@ -118,7 +120,7 @@ func (k *CollectionOf[T]) receiveNested(ctx context.Context, r *rest.Request, se
 		value := sent.Value(name)
 		switch {
 		case n == nil && asks(value):
-			return nil, apierr.New(apierr.Invalid, "field '%s': %s was not found", name, capitalized(strings.TrimSuffix(name, "s"))).On(name)
+			return nil, apierr.New(apierr.Invalid, "field '%s': %s was not found", name, declaration.Capitalized(strings.TrimSuffix(name, "s"))).On(name)
 		case n == nil:
 			continue
 		case n.Receive != nil:
@@ -149,36 +151,36 @@ func asks(value any) bool {
 // Make creates an object and what is nested in it, in a transaction of Engine.InTx, for a request in a tenant. It fills in what is
 // stored; Find reads the object as a client does.
 func (k *CollectionOf[T]) Make(ctx context.Context, c store.Conn, tenantUUID string, d *DraftOf[T]) (*MadeOf[T], error) {
-	if err := k.mayWrite(ctx, c, tenantUUID); err != nil {
+	if err := rights.MayWrite(ctx, c, k.Entity, tenantUUID); err != nil {
 		return nil, err
 	}
-	return k.make(ctx, c, tenantUUID, d, cloned(d.object))
+	return k.make(ctx, c, tenantUUID, d, declaration.Cloned(d.object))
 }
 
 // make is Make of an object that a draft describes.
 func (k *CollectionOf[T]) make(ctx context.Context, c store.Conn, tenantUUID string, d *DraftOf[T], fresh T) (*MadeOf[T], error) {
-	change := &ChangeOf[T]{Request: d.request, Sent: d.sent, Tenant: tenantUUID, New: fresh, Carry: d.carry}
+	change := &declaration.Change[T]{Request: d.request, Sent: d.sent, Tenant: tenantUUID, New: fresh, Carry: d.carry}
 	if err := prepareNested(ctx, c, change, d.nested); err != nil {
 		return nil, err
 	}
 	if err := k.insertRow(ctx, c, change); err != nil {
-		return nil, k.refused(err, change.New)
+		return nil, k.Refused(err, change.New)
 	}
 	if err := k.save(ctx, c, change); err != nil {
-		return nil, k.refused(err, change.New)
+		return nil, k.Refused(err, change.New)
 	}
-	if err := k.fill(ctx, c, []T{change.New}); err != nil {
+	if err := k.RunLoad(ctx, c, []T{change.New}); err != nil {
 		return nil, err
 	}
 	if err := k.conclude(ctx, c, change); err != nil {
-		return nil, k.refused(err, change.New)
+		return nil, k.Refused(err, change.New)
 	}
 	nested, err := writeNested(ctx, c, change, d.nested)
 	return &MadeOf[T]{change.New, nested}, err
 }
 
 // prepareNested lets the nested attributes change the object before it is checked.
-func prepareNested[T pointer](ctx context.Context, c store.Conn, change *ChangeOf[T], sent []sentNested[T]) error {
+func prepareNested[T declaration.Pointer](ctx context.Context, c store.Conn, change *declaration.Change[T], sent []sentNested[T]) error {
 	for _, n := range sent {
 		if n.Prepare == nil {
 			continue
@@ -191,7 +193,7 @@ func prepareNested[T pointer](ctx context.Context, c store.Conn, change *ChangeO
 }
 
 // writeNested writes what is nested in a stored object, and returns what it made, by the attributes' names.
-func writeNested[T pointer](ctx context.Context, c store.Conn, change *ChangeOf[T], sent []sentNested[T]) (map[string]any, error) {
+func writeNested[T declaration.Pointer](ctx context.Context, c store.Conn, change *declaration.Change[T], sent []sentNested[T]) (map[string]any, error) {
 	made := make(map[string]any, len(sent))
 	for _, n := range sent {
 		if n.Write == nil {
@@ -207,7 +209,7 @@ func writeNested[T pointer](ctx context.Context, c store.Conn, change *ChangeOf[
 }
 
 // removeNested takes away what is nested in an object before it is deleted.
-func (k *CollectionOf[T]) removeNested(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+func (k *CollectionOf[T]) removeNested(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
 	for _, name := range k.Nested {
 		if n := k.nestedAs(name); n != nil && n.Remove != nil {
 			if err := n.Remove(ctx, c, change); err != nil {
@@ -228,17 +230,17 @@ type bodies struct {
 // makeBodies makes them, once, when everything is declared.
 func (k *CollectionOf[T]) makeBodies() *bodies {
 	if len(k.Nested) == 0 {
-		return &bodies{create: k.schema, reply: k.schema, update: k.partial, inner: k.schema, innerUpdate: k.partial}
+		return &bodies{create: k.Schema, reply: k.Schema, update: k.Partial, inner: k.Schema, innerUpdate: k.Partial}
 	}
 	body := func(n *NestedOf[T]) func() *rest.Schema { return n.Body }
 	partial := func(n *NestedOf[T]) func() *rest.Schema { return n.Partial }
 	out := &bodies{
-		create: k.nesting(k.schema, "Create", body, false), update: k.nesting(k.partial, "", partial, false),
-		reply: k.nesting(k.schema, "Created", func(n *NestedOf[T]) func() *rest.Schema { return n.Reply }, false),
+		create: k.nesting(k.Schema, "Create", body, false), update: k.nesting(k.Partial, "", partial, false),
+		reply: k.nesting(k.Schema, "Created", func(n *NestedOf[T]) func() *rest.Schema { return n.Reply }, false),
 	}
 	out.inner, out.innerUpdate = out.create, out.update
 	if slices.ContainsFunc(k.Nested, func(name string) bool { n := k.nestedAs(name); return n != nil && n.Inside }) {
-		out.inner, out.innerUpdate = k.nesting(k.schema, "Inside", body, true), k.nesting(k.partial, "Inside", partial, true)
+		out.inner, out.innerUpdate = k.nesting(k.Schema, "Inside", body, true), k.nesting(k.Partial, "Inside", partial, true)
 	}
 	return out
 }

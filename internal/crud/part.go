@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -18,7 +20,7 @@ import (
 //
 // A part is a field of the object: either a struct whose columns are the table's (tag `prefix`), or one that the resource's
 // hooks load and save. A PUT of it is an update of the object, with the resource's hooks.
-type PartOf[T, P pointer] struct {
+type PartOf[T, P declaration.Pointer] struct {
 	Path string
 	// ID is the part's name in the operations' ids, if that is not the path: "user_fallback". Without a final s it is the name of
 	// one property. Only limits the operations to those named: read, update.
@@ -40,7 +42,7 @@ type PartOf[T, P pointer] struct {
 // On declares the part on an engine.
 func (p PartOf[T, P]) On(e *Engine) {
 	e.parts = append(e.parts, func() DescribedPart {
-		return DescribedPart{Of: collectionOf[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: rest.SchemaFor(structOf[P]())}
+		return DescribedPart{Of: collectionOf[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: rest.SchemaFor(declaration.StructOf[P]())}
 	})
 	if p.Nested {
 		p.nested(e).On(e)
@@ -48,17 +50,17 @@ func (p PartOf[T, P]) On(e *Engine) {
 	e.declare(func() []rest.Operation {
 		k := collectionOf[T](e)
 		k.auditPart(func(o T) any { return p.Field(o) })
-		schema := rest.SchemaFor(structOf[P]())
+		schema := rest.SchemaFor(declaration.StructOf[P]())
 		if len(p.Only) == 0 || slices.Contains(p.Only, "read") {
-			k.readApart(attributeOf(func(o T) any { return p.Field(o) }), append(p.readNamed(), dotted(p.Path))...)
+			k.ReadApart(declaration.AttributeOf(func(o T) any { return p.Field(o) }), append(p.readNamed(), declaration.Dotted(p.Path))...)
 		}
 		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
-		id := cmp.Or(p.ID, k.Singular+"_"+underscored(p.Path))
+		id := cmp.Or(p.ID, k.Singular+"_"+declaration.Underscored(p.Path))
 		body := schema.Partial()
 		if p.Whole {
 			body = schema
 		}
-		what := e.several(p.Path) + " of " + e.one(k.Singular)
+		what := e.Plural(p.Path) + " of " + e.One(k.Singular)
 		ops := []rest.Operation{
 			{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read the " + what, Reply: schema, Handle: p.read(k, nil)},
 			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: body, Handle: p.write(k)},
@@ -80,7 +82,7 @@ func (p PartOf[T, P]) On(e *Engine) {
 		}
 		var out []rest.Operation
 		for _, op := range ops {
-			op.Tag, op.Tenanted, op.Statuses = underscored(k.Path), true, []int{404}
+			op.Tag, op.Tenanted, op.Statuses = declaration.Underscored(k.Path), true, []int{404}
 			action := "read"
 			if op.Success = http.StatusOK; op.Method == http.MethodPut {
 				op.Success, action = http.StatusNoContent, "update"
@@ -88,7 +90,7 @@ func (p PartOf[T, P]) On(e *Engine) {
 			} else {
 				op.Conditional = true
 			}
-			op.Access = accessOf(e.Service, op.Path, action)
+			op.Access = rights.AccessOf(e.Service, op.Path, action)
 			if len(p.Only) == 0 || slices.Contains(p.Only, action) {
 				out = append(out, op)
 			}
@@ -100,8 +102,8 @@ func (p PartOf[T, P]) On(e *Engine) {
 // readNamed returns the paths, as words, by which a client reads one property of the part.
 func (p PartOf[T, P]) readNamed() (paths []string) {
 	if p.Name != "" {
-		for _, property := range rest.SchemaFor(structOf[P]()).Properties {
-			paths = append(paths, dotted(p.Path)+"."+property.Name)
+		for _, property := range rest.SchemaFor(declaration.StructOf[P]()).Properties {
+			paths = append(paths, declaration.Dotted(p.Path)+"."+property.Name)
 		}
 	}
 	return paths
@@ -115,7 +117,7 @@ func (p PartOf[T, P]) read(k *CollectionOf[T], names *rest.Schema) rest.Handler 
 			return rest.Reply{}, err
 		}
 		var o T
-		err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		err = k.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
 			if o, err = k.NamedIn(ctx, c, r, scope); err != nil || names != nil {
 				return err
 			}
@@ -144,14 +146,14 @@ func (p PartOf[T, P]) read(k *CollectionOf[T], names *rest.Schema) rest.Handler 
 func (p PartOf[T, P]) named(schema *rest.Schema, name string) (func(part P) any, error) {
 	property := schema.Property(name)
 	if property == nil {
-		return nil, apierr.New(apierr.NotFound, "%s has no such part", capitalized(p.Path))
+		return nil, apierr.New(apierr.NotFound, "%s has no such part", declaration.Capitalized(p.Path))
 	}
 	return func(part P) any { return reflect.ValueOf(part).Elem().FieldByIndex(property.Index()).Interface() }, nil
 }
 
 func (p PartOf[T, P]) write(k *CollectionOf[T]) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, sent, err := k.engine.begin(ctx, r)
+		scope, sent, err := k.engine.Begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
@@ -163,7 +165,7 @@ func (p PartOf[T, P]) write(k *CollectionOf[T]) rest.Handler {
 
 // take changes the part as a client sent it.
 func (p PartOf[T, P]) take(ctx context.Context, c store.Conn, part P, sent rest.Object) error {
-	old := cloned(part)
+	old := declaration.Cloned(part)
 	if p.Whole {
 		reflect.ValueOf(part).Elem().SetZero()
 	}
@@ -176,31 +178,31 @@ func (p PartOf[T, P]) take(ctx context.Context, c store.Conn, part P, sent rest.
 // nested returns the attribute by which the object's body has the part.
 func (p PartOf[T, P]) nested(e *Engine) NestedOf[T] {
 	schema := func() *rest.Schema {
-		body := *rest.SchemaFor(structOf[P]()).Partial()
+		body := *rest.SchemaFor(declaration.StructOf[P]()).Partial()
 		if p.Whole {
-			body = *rest.SchemaFor(structOf[P]())
+			body = *rest.SchemaFor(declaration.StructOf[P]())
 		}
 		body.Nullable = true
 		return &body
 	}
 	return NestedOf[T]{
 		Name: p.Path, Body: schema, Partial: schema,
-		Prepare: func(ctx context.Context, c store.Conn, change *ChangeOf[T], value any) error {
+		Prepare: func(ctx context.Context, c store.Conn, change *declaration.Change[T], value any) error {
 			values, sent := value.(map[string]any)
 			if !sent {
 				return nil
 			}
 			part := schema().Object(values)
-			if !isNull(change.Old) {
+			if !declaration.IsNull(change.Old) {
 				if err := p.mayNest(collectionOf[T](e), change.Request, change.Old, part); err != nil {
 					return err
 				}
 			}
 			return p.take(ctx, c, p.Field(change.New), part)
 		},
-		Write: func(_ context.Context, _ store.Conn, change *ChangeOf[T], value any) (any, error) {
+		Write: func(_ context.Context, _ store.Conn, change *declaration.Change[T], value any) (any, error) {
 			values, sent := value.(map[string]any)
-			if !sent || !isNull(change.Old) {
+			if !sent || !declaration.IsNull(change.Old) {
 				return nil, nil
 			}
 			return nil, p.mayNest(collectionOf[T](e), change.Request, change.New, schema().Object(values)) // now the object has its keys
@@ -210,7 +212,7 @@ func (p PartOf[T, P]) nested(e *Engine) NestedOf[T] {
 
 // mayNest refuses a caller who may not change the part, as it was sent, by its own operations.
 func (p PartOf[T, P]) mayNest(k *CollectionOf[T], r *rest.Request, o T, sent rest.Object) error {
-	if err := MayNest(r, k.accesses(o, dotted(p.Path)+".update")...); err != nil {
+	if err := rights.MayNest(r, rights.Accesses(k.Entity, o, declaration.Dotted(p.Path)+".update")...); err != nil {
 		return err
 	}
 	return p.notDenied(k, r, o, sent)
@@ -221,11 +223,11 @@ func (p PartOf[T, P]) notDenied(k *CollectionOf[T], r *rest.Request, o T, sent r
 	if p.Name == "" {
 		return nil
 	}
-	for _, property := range rest.SchemaFor(structOf[P]()).Properties {
+	for _, property := range rest.SchemaFor(declaration.StructOf[P]()).Properties {
 		if !sent.Has(property.Name) {
 			continue
 		}
-		if err := NotDenied(r, k.accesses(o, dotted(p.Path)+"."+property.Name+".update")...); err != nil {
+		if err := rights.NotDenied(r, rights.Accesses(k.Entity, o, declaration.Dotted(p.Path)+"."+property.Name+".update")...); err != nil {
 			return err
 		}
 	}
@@ -241,7 +243,7 @@ func (p PartOf[T, P]) merge(ctx context.Context, c store.Conn, old, changed P, s
 
 func (p PartOf[T, P]) writeNamed(k *CollectionOf[T], schema *rest.Schema) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, body, err := k.engine.begin(ctx, r)
+		scope, body, err := k.engine.Begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
@@ -251,7 +253,7 @@ func (p PartOf[T, P]) writeNamed(k *CollectionOf[T], schema *rest.Schema) rest.H
 		}
 		sent := schema.Object(map[string]any{r.Param(p.Name): body.Values()})
 		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part P) error {
-			old := cloned(part)
+			old := declaration.Cloned(part)
 			if err := sent.Into(part); err != nil {
 				return err
 			}
@@ -265,7 +267,7 @@ func (p PartOf[T, P]) update(
 	ctx context.Context, k *CollectionOf[T], r *rest.Request, scope string,
 	edit func(ctx context.Context, c store.Conn, part P) error, shown func(part P) any, sent rest.Object,
 ) error {
-	return k.changeIn(ctx, &ChangeOf[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o T) error {
+	return k.changeIn(ctx, &declaration.Change[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o T) error {
 		if err := p.notDenied(k, r, o, sent); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -89,7 +90,7 @@ func TestAMistakeInADeclarationIsSeenAtOnce(t *testing.T) {
 		"shown":  {Shown: map[string]string{"title": "name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mistake(t, "has no column", func() { crud.Collect(&crud.Engine{Service: "test"}, resource) })
+			mistake(t, "has no column", func() { crud.Collect(crud.New(crud.Base{Service: "test"}), resource) })
 		})
 	}
 }
@@ -137,10 +138,10 @@ func TestPlaceholders(t *testing.T) {
 // A request without a token is denied everything: an operation that is public by mistake does not get around a denial.
 func TestWithoutATokenAllIsDenied(t *testing.T) {
 	for name, check := range map[string]func(r *rest.Request) error{
-		"an operation":   func(r *rest.Request) error { return crud.NotDenied(r, "test.things.update") },
-		"what is nested": func(r *rest.Request) error { return crud.MayNest(r, "test.things.create") },
+		"an operation":   func(r *rest.Request) error { return rights.NotDenied(r, "test.things.update") },
+		"what is nested": func(r *rest.Request) error { return rights.MayNest(r, "test.things.create") },
 		"whether to look": func(r *rest.Request) error {
-			if crud.HasDenials(r) {
+			if rights.HasDenials(r) {
 				return apierr.New(apierr.Forbidden, "Denied")
 			}
 			return nil

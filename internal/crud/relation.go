@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -39,7 +43,7 @@ const (
 
 // RelationOf is the name of a relation: a constant, by which everything that speaks of the relation means it. No two relations of an
 // engine have one name. Two kinds of objects may have several, and a kind may have one with itself.
-type RelationOf[L, R pointer] string
+type RelationOf[L, R declaration.Pointer] string
 
 // LinkOf declares a relation: it joins the objects of two collections by a table that has a column for each side. It has these operations,
 // limited to those that Only names; without Only it has put and delete:
@@ -55,7 +59,7 @@ type RelationOf[L, R pointer] string
 //	set_back   PUT /{right}/{id}/{SetBack.Path}    the same from the other side
 //
 // Both collections are declared on the engine, before or after the link.
-type LinkOf[L, R pointer] struct {
+type LinkOf[L, R declaration.Pointer] struct {
 	// Relation is its name, and Table the joining table: each by default the other.
 	Relation RelationOf[L, R]
 	Table    string
@@ -74,7 +78,7 @@ type LinkOf[L, R pointer] struct {
 	// LeftHas is how many right objects a left one may have, RightHas the reverse.
 	LeftHas, RightHas Count
 	// LeftShows and RightShows are the fields in which the objects of each side show the other.
-	LeftShows, RightShows []Show
+	LeftShows, RightShows []query.Show
 	// LeftDeleted says what happens to the link when the left object is deleted, RightDeleted when the right one is.
 	LeftDeleted, RightDeleted Deletion
 	// Strict links call Allow and MayEnd even if nothing would change, for links that give rights: a caller who may not make or
@@ -83,7 +87,7 @@ type LinkOf[L, R pointer] struct {
 	// AcrossTenants lets the two objects belong to different tenants. The caller must see both.
 	AcrossTenants bool
 	// Row holds the other columns of the joining table: the body of put. [RowOf] makes it.
-	Row *Row
+	Row *declaration.Row
 	// Set and SetBack are the lists that `set` and `set_back` take.
 	Set, SetBack *List
 	// Allow refuses to make links. By default it is All(SameTenant, LeftFree, RightFree).
@@ -97,10 +101,10 @@ type LinkOf[L, R pointer] struct {
 
 // CheckOf refuses to make, or to end, links of one object: the left or the right one. It runs in the transaction. [Each] makes one of a
 // check of a single link.
-type CheckOf[L, R pointer] func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error
+type CheckOf[L, R declaration.Pointer] func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error
 
 // PairOf is one link that is made, changed or ended.
-type PairOf[L, R pointer] struct {
+type PairOf[L, R declaration.Pointer] struct {
 	Request *rest.Request
 	// Tenant is the tenant in which the request acts.
 	Tenant string
@@ -123,9 +127,9 @@ type relation struct {
 	left, right               *side
 	only                      []string
 	strict, acrossTenants     bool
-	row                       *Row
+	row                       *declaration.Row
 	// columns are those of the joining table beside the two keys: the row's, and the position.
-	columns []column
+	columns []declaration.Column
 	// The hooks of the declaration.
 	allow, mayEnd, changed func(ctx context.Context, c store.Conn, links []*link) error
 	committed              func(l *link)
@@ -144,8 +148,8 @@ func (l LinkOf[L, R]) join(e *Engine) *relation {
 	r := &relation{
 		name: cmp.Or(string(l.Relation), l.Table), table: l.Table, action: cmp.Or(l.Action, "update"), engine: e,
 		only: l.Only, strict: l.Strict, acrossTenants: l.AcrossTenants, row: l.Row,
-		left:   &side{collection: collectionOf[L](e), column: l.LeftColumn, position: l.Position, has: l.LeftHas, deleted: l.LeftDeleted, list: l.Set},
-		right:  &side{collection: collectionOf[R](e), column: l.RightColumn, has: l.RightHas, deleted: l.RightDeleted, list: l.SetBack},
+		left:   newSide(collectionOf[L](e), query.Side{Refers: l.LeftColumn, Position: l.Position}, side{has: l.LeftHas, deleted: l.LeftDeleted, list: l.Set}),
+		right:  newSide(collectionOf[R](e), query.Side{Refers: l.RightColumn}, side{has: l.RightHas, deleted: l.RightDeleted, list: l.SetBack}),
 		mayEnd: untyped(l.MayEnd), changed: untyped(l.Changed), committed: func(*link) {},
 	}
 	if l.Allow == nil {
@@ -155,12 +159,12 @@ func (l LinkOf[L, R]) join(e *Engine) *relation {
 	if l.Committed != nil {
 		r.committed = func(made *link) { l.Committed(pairOf[L, R](made)) }
 	}
-	r.path = cmp.Or(l.Path, r.right.collection.path())
+	r.path = cmp.Or(l.Path, r.right.Path)
 	if r.only == nil {
 		r.only = []string{"put", "delete"}
 	}
 	if r.row == nil {
-		r.row = noRow
+		r.row = declaration.NoRow
 	}
 	r.complete(l.Calls)
 	if e.relations == nil {
@@ -172,16 +176,16 @@ func (l LinkOf[L, R]) join(e *Engine) *relation {
 	e.relations[r.name] = r
 	for _, s := range []struct {
 		near  *side
-		shows []Show
+		shows []query.Show
 		paths []string
 	}{{r.left, l.LeftShows, r.left.reads}, {r.right, l.RightShows, r.right.reads}} {
 		s.near.collection.joins(s.near)
 		for _, show := range s.shows {
-			loader := show.loader(s.near, s.near.other)
-			s.near.collection.show(show.of(), loader)
-			if show.of() == s.near.collection.of() {
+			loader := show.Loader(&s.near.Side, &s.near.other.Side, func() bool { return e.shared(r.table) })
+			s.near.collection.Show(show.Of(), loader)
+			if show.Of() == s.near.Of {
 				s.near.shown = true
-				s.near.collection.readApart(loader.field, s.near.reads...)
+				s.near.collection.objects().ReadApart(loader.Field, s.near.reads...)
 			}
 		}
 	}
@@ -191,10 +195,10 @@ func (l LinkOf[L, R]) join(e *Engine) *relation {
 // complete fills in what the two sides know of each other, and what the declaration leaves out.
 func (r *relation) complete(calls string) {
 	for near, far := range map[*side]*side{r.left: r.right, r.right: r.left} {
-		near.relation, near.other, near.joining = r, far, r.table
-		near.param, near.title = near.collection.param(), near.collection.title()
-		if near.column == "" {
-			near.column = near.collection.singular() + "_" + near.collection.key().name
+		near.relation, near.other, near.Joining = r, far, r.table
+		near.param, near.title = near.Param, near.Title
+		if near.Refers == "" {
+			near.Refers = near.Singular + "_" + near.KeyColumn().Name
 		}
 		if near.list != nil {
 			list := *near.list
@@ -203,29 +207,29 @@ func (r *relation) complete(calls string) {
 			}
 			list.Field = cmp.Or(list.Field, list.Path[strings.LastIndex(list.Path, "/")+1:])
 			if len(list.By) == 0 {
-				list.By = far.collection.keys()
+				list.By = far.Keys
 			}
 		}
 	}
-	r.columns = r.row.columns
-	if position := r.left.position; position != "" && columnNamed(r.columns, position) == nil {
-		r.columns = append(slices.Clone(r.columns), column{name: position, kind: integer})
+	r.columns = r.row.Columns
+	if position := r.left.Position; position != "" && declaration.ColumnNamed(r.columns, position) == nil {
+		r.columns = append(slices.Clone(r.columns), declaration.Column{Name: position, Kind: declaration.Integer})
 	}
 	r.right.title = cmp.Or(calls, r.right.title)
 	if r.left.param == r.right.param {
 		r.right.param = "other_" + r.right.param
 	}
-	if r.left.column == r.right.column {
-		r.mistaken("both sides have the column " + r.left.column)
+	if r.left.Refers == r.right.Refers {
+		r.mistaken("both sides have the column " + r.left.Refers)
 	}
 	reads := func(kind, path string) []string {
 		if !slices.Contains(r.only, kind) {
 			return nil
 		}
-		return []string{dotted(path)}
+		return []string{declaration.Dotted(path)}
 	}
-	r.left.reads = slices.Concat(reads("list", r.path), reads("one", r.right.collection.singular()))
-	r.right.reads = reads("list_back", r.left.collection.path())
+	r.left.reads = slices.Concat(reads("list", r.path), reads("one", r.right.Singular))
+	r.right.reads = reads("list_back", r.left.Path)
 }
 
 // mistaken panics because of a mistake in the declaration, which every start reports.
@@ -234,8 +238,8 @@ func (r *relation) mistaken(how string) { panic(fmt.Sprintf("the relation %s: %s
 // on returns the relation on an engine whose Operations were called.
 func (n RelationOf[L, R]) on(e *Engine) *relation {
 	r, ok := e.relations[string(n)]
-	if !ok || r.left.collection.of() != structOf[L]() || r.right.collection.of() != structOf[R]() {
-		panic(fmt.Sprintf("%s: no relation %q of %s and %s is declared", e.Service, n, structOf[L](), structOf[R]()))
+	if !ok || r.left.Of != declaration.StructOf[L]() || r.right.Of != declaration.StructOf[R]() {
+		panic(fmt.Sprintf("%s: no relation %q of %s and %s is declared", e.Service, n, declaration.StructOf[L](), declaration.StructOf[R]()))
 	}
 	return r
 }
@@ -259,7 +263,12 @@ func (n RelationOf[L, R]) RefuseRight(ctx context.Context, c store.Conn, e *Engi
 // RightUnlinked reports whether the transaction of ctx made the right object, and no link of this relation with it yet.
 func (n RelationOf[L, R]) RightUnlinked(ctx context.Context, e *Engine, right R) bool {
 	near := n.on(e).right
-	return knows(ctx).unlinked(near, near.collection.keyOf(right))
+	return changes.MemoryOf(ctx).Unlinked(&near.Side, near.Key(right))
+}
+
+// RightUnlinked reports whether the transaction made the right object, and no link of it yet.
+func (p *PairOf[L, R]) RightUnlinked(ctx context.Context) bool {
+	return changes.MemoryOf(ctx).New(p.link.change.near.relation.right.Entity, p.Right)
 }
 
 // Ends are the first keys of two linked objects.
@@ -270,24 +279,22 @@ type Ends[A, B any] struct {
 
 // Linked returns all links of a relation, of all tenants, in one statement: ordered by the left object's key and then as the left object
 // lists them.
-func Linked[A, B any, L, R pointer](ctx context.Context, c store.Conn, e *Engine, of RelationOf[L, R]) ([]Ends[A, B], error) {
+func Linked[A, B any, L, R declaration.Pointer](ctx context.Context, c store.Conn, e *Engine, of RelationOf[L, R]) ([]Ends[A, B], error) {
 	r := of.on(e)
-	order := r.left.column
-	if r.left.position != "" {
-		order += ", " + r.left.position
+	order := r.left.Refers
+	if r.left.Position != "" {
+		order += ", " + r.left.Position
 	}
-	return store.Select[Ends[A, B]](ctx, c, "SELECT "+r.left.column+" AS left_key, "+r.right.column+" AS right_key FROM "+r.table+
-		" WHERE "+r.right.column+" IS NOT NULL ORDER BY "+order+", "+r.right.column)
+	return store.Select[Ends[A, B]](ctx, c, "SELECT "+r.left.Refers+" AS left_key, "+r.right.Refers+" AS right_key FROM "+r.table+
+		" WHERE "+r.right.Refers+" IS NOT NULL ORDER BY "+order+", "+r.right.Refers)
 }
 
 // side is one side of a relation.
 type side struct {
+	query.Side
 	relation   *relation
 	other      *side
 	collection linkable
-	// joining is the joining table; column is this side's column in it; position is the column, or "", with the order of the other
-	// side's objects in the list of one of this side.
-	joining, column, position string
 	// param is the parameter of its objects in the relation's paths, and title what one is called in refusals.
 	param, title string
 	has          Count
@@ -298,33 +305,29 @@ type side struct {
 	shown bool
 }
 
+// linked is the side as the rights know it.
+func (s *side) linked() rights.Linked {
+	return rights.Linked{Objects: s.collection.objects(), Refers: s.Refers, Reads: s.reads}
+}
+
+// newSide completes a side with its collection.
+func newSide(of linkable, join query.Side, s side) *side {
+	join.Entity, join.Joined = of.entity(), of
+	s.Side, s.collection = join, of
+	return &s
+}
+
 // linkable is the part of a collection that its relations need.
 type linkable interface {
 	table
-	on() *Engine
-	of() reflect.Type
-	singular() string
-	param() string
-	keys() []string
-	alias() string
-	itemOf(by string) *rest.Property
-	columnsAs(item []column, joining string) string
-	deniedBy(ctx context.Context, of, path string, add func(value any) (placeholder string)) string
-
+	query.Joined
 	joins(s *side)
 	firstList(s *side) bool
-	show(of reflect.Type, l loader)
-	readApart(attribute string, paths ...string)
-	loaders(of reflect.Type) []loader
+	Show(of reflect.Type, l query.Loader)
 
 	// What follows takes and returns objects of the collection.
 
-	keyOf(o any) any
-	ownerOf(o any) string
-	namesOf(o any) aliases
 	titleOf(o any) string
-	locate(o, key any)
-	accessesTo(o any, action string) []string
 	rowAt(ctx context.Context, c store.Conn, scope, typed string) (any, error)
 	rowsOf(ctx context.Context, c store.Conn, condition string, args ...any) ([]any, error)
 	pick(ctx context.Context, c store.Conn, scope string, list *List, items []any) ([]any, error)

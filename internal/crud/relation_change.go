@@ -10,6 +10,10 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -28,7 +32,7 @@ type diff struct {
 	repeated bool
 	// list is what is replaced, and before what it was; nil if the links are not changed as a list.
 	list   *List
-	before []stored
+	before []declaration.StoredLink
 
 	// nested says that the request contains the change, and is not about it. The caller has read what it ends as a part of the object.
 	nested bool
@@ -56,7 +60,7 @@ func (d *diff) link(far any) *link { return &link{change: d, far: far, place: la
 // keys returns the keys of the left and the right object.
 func (l *link) keys() (left, right any) {
 	d := l.change
-	near, far := d.near.collection.keyOf(d.object), d.near.other.collection.keyOf(l.far)
+	near, far := d.near.Key(d.object), d.near.other.Key(l.far)
 	if d.near == d.near.relation.left {
 		return near, far
 	}
@@ -72,7 +76,7 @@ func (l *link) sides() (left, right any) {
 }
 
 // pairOf returns a link as hooks know it.
-func pairOf[L, R pointer](l *link) *PairOf[L, R] {
+func pairOf[L, R declaration.Pointer](l *link) *PairOf[L, R] {
 	if l.pair == nil {
 		left, right := l.sides()
 		l.pair = &PairOf[L, R]{
@@ -83,7 +87,7 @@ func pairOf[L, R pointer](l *link) *PairOf[L, R] {
 }
 
 // untyped returns a check for links of any type. There is nothing to check of no links.
-func untyped[L, R pointer](check CheckOf[L, R]) func(ctx context.Context, c store.Conn, links []*link) error {
+func untyped[L, R declaration.Pointer](check CheckOf[L, R]) func(ctx context.Context, c store.Conn, links []*link) error {
 	return func(ctx context.Context, c store.Conn, links []*link) error {
 		if check == nil || len(links) == 0 {
 			return nil
@@ -109,7 +113,7 @@ func (d *diff) end(objects ...any) {
 func (d *diff) add(ctx context.Context, c store.Conn, objects ...any) (err error) {
 	for _, o := range objects {
 		l := d.link(o)
-		if l.row, err = d.near.relation.row.fresh(); err != nil {
+		if l.row, err = d.near.relation.row.Fresh(); err != nil {
 			return err
 		}
 		d.added = append(d.added, l)
@@ -119,13 +123,13 @@ func (d *diff) add(ctx context.Context, c store.Conn, objects ...any) (err error
 
 // associate makes a link that may be there, or changes its row.
 func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
-	l, there := d.link(far), []stored(nil)
+	l, there := d.link(far), []declaration.StoredLink(nil)
 	var err error
-	if l.row, err = d.near.relation.row.fresh(); err != nil {
+	if l.row, err = d.near.relation.row.Fresh(); err != nil {
 		return err
 	}
 	if !d.near.relation.strict {
-		if there, err = d.stored(ctx, c, d.near.other.collection.keyOf(far)); err != nil {
+		if there, err = d.stored(ctx, c, d.near.other.Key(far)); err != nil {
 			return err
 		}
 	}
@@ -138,8 +142,8 @@ func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
 			return err
 		}
 	}
-	if placed := d.near.relation.placed(); placed != nil && (len(there) > 0 || d.sent != nil && d.near.relation.row.sends(d.sent.Has, *placed)) {
-		l.place = d.near.relation.row.place(l.row, *placed).Int()
+	if placed := d.near.relation.placed(); placed != nil && (len(there) > 0 || d.sent != nil && d.near.relation.row.Sends(d.sent.Has, *placed)) {
+		l.place = d.near.relation.row.Place(l.row, *placed).Int()
 	}
 	switch {
 	case len(there) == 0:
@@ -153,15 +157,15 @@ func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
 // replace makes these objects all that the object is linked with, in this order. items are what the client sent of each, or nil: then a
 // link that stays keeps its row.
 func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items []any) error {
-	far := d.near.other.collection
-	had, keys := make(map[string]*stored, len(d.before)), make([]string, len(objects))
+	far := d.near.other
+	had, keys := make(map[string]*declaration.StoredLink, len(d.before)), make([]string, len(objects))
 	for i := range d.before {
 		had[d.before[i].Key] = &d.before[i]
 	}
 	for i, o := range objects {
-		keys[i] = fmt.Sprint(far.keyOf(o))
+		keys[i] = fmt.Sprint(far.Key(o))
 	}
-	sameOrder := slices.EqualFunc(keys, d.before, func(key string, there stored) bool { return key == there.Key })
+	sameOrder := slices.EqualFunc(keys, d.before, func(key string, there declaration.StoredLink) bool { return key == there.Key })
 	seen := make(map[string]bool, len(objects))
 	for i, o := range objects {
 		if d.repeated = d.repeated || seen[keys[i]]; seen[keys[i]] {
@@ -186,11 +190,11 @@ func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items [
 	var gone []any
 	for _, there := range d.before {
 		if !seen[there.Key] {
-			gone = append(gone, far.key().typed(there.Key))
+			gone = append(gone, far.KeyColumn().Typed(there.Key))
 		}
 	}
 	if len(gone) > 0 {
-		dropped, err := far.rowsOf(ctx, c, far.key().name+" IN ("+Placeholders(1, len(gone))+")", gone...)
+		dropped, err := far.collection.rowsOf(ctx, c, far.KeyColumn().Name+" IN ("+query.Placeholders(1, len(gone))+")", gone...)
 		if err != nil {
 			return err
 		}
@@ -200,36 +204,38 @@ func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items [
 }
 
 // asSent sets the row of a link in a list, and its place. there is the link as it is stored, or nil; at is where the item is in the list.
-func (l *link) asSent(item map[string]any, sent bool, there *stored, at int, sameOrder bool) (err error) {
+func (l *link) asSent(item map[string]any, sent bool, there *declaration.StoredLink, at int, sameOrder bool) (err error) {
 	d := l.change
 	r := d.near.relation
 	if !sent && there != nil {
 		l.row = there.Row
-	} else if l.row, err = r.row.from(item); err != nil {
+	} else if l.row, err = r.row.From(item); err != nil {
 		return err
 	}
-	if r.left.position == "" {
+	if r.left.Position == "" {
 		l.place = 0
 		return nil
 	}
 	placed := r.placed()
 	has := func(name string) bool { _, ok := item[name]; return ok }
 	switch {
-	case placed != nil && r.row.sends(has, *placed):
-		l.place = r.row.place(l.row, *placed).Int()
+	case placed != nil && r.row.Sends(has, *placed):
+		l.place = r.row.Place(l.row, *placed).Int()
 	case d.near == r.left && (placed != nil || !sameOrder):
 		l.place = int64(at)
 	case there != nil:
 		l.place = there.Place
 	}
 	if placed != nil && l.place != last {
-		r.row.place(l.row, *placed).SetInt(l.place)
+		r.row.Place(l.row, *placed).SetInt(l.place)
 	}
 	return nil
 }
 
 // placed is the column of the position, if it is one of the row: then clients may say where in the list a link is.
-func (r *relation) placed() *column { return columnNamed(r.row.columns, r.left.position) }
+func (r *relation) placed() *declaration.Column {
+	return declaration.ColumnNamed(r.row.Columns, r.left.Position)
+}
 
 // apply takes a change through: whether the caller may, and the links allow it; the table; hooks, events and the audit. A change of nothing
 // takes no access, and is not refused.
@@ -273,19 +279,19 @@ func (d *diff) apply(ctx context.Context, c store.Conn) error {
 // mayDo refuses a caller who is denied an operation that would do a part of the change alone. For a change that is nested the caller must
 // also hold the access of one.
 func (d *diff) mayDo() error {
-	if !d.nested && !HasDenials(d.request) {
+	if !d.nested && !rights.HasDenials(d.request) {
 		return nil
 	}
 	for _, l := range slices.Concat(d.ended, d.added) {
 		if l.ends && (d.nested || d.list != nil) { // the list that the caller read does not have what they may not read
-			if err := NotDenied(d.request, d.near.other.collection.accessesTo(l.far, "read")...); err != nil {
+			if err := rights.NotDenied(d.request, rights.Accesses(d.near.other.Entity, l.far, "read")...); err != nil {
 				return err
 			}
 		}
 		for i, accesses := range l.accesses() {
-			check := NotDenied
+			check := rights.NotDenied
 			if i == 0 && d.nested {
-				check = MayNest
+				check = rights.MayNest
 			}
 			if err := check(d.request, accesses...); err != nil {
 				return err
@@ -308,16 +314,16 @@ func (l *link) accesses() [][]string {
 		switch {
 		case kind == pair:
 			var both []string
-			for _, key := range r.right.collection.namesOf(right).keys {
-				both = append(both, r.left.collection.accessesTo(left, dotted(r.path)+"."+wordOf(key)+"."+action)...)
+			for _, key := range rights.AliasesOf(r.right.Entity, right).Keys {
+				both = append(both, rights.Accesses(r.left.Entity, left, declaration.Dotted(r.path)+"."+rights.WordOf(key)+"."+action)...)
 			}
 			out = append(out, both)
 		case kind == "delete_all" && l.ends:
-			out = append(out, r.left.collection.accessesTo(left, dotted(r.path)+".delete"))
+			out = append(out, rights.Accesses(r.left.Entity, left, declaration.Dotted(r.path)+".delete"))
 		case kind == "set":
-			out = append(out, r.left.collection.accessesTo(left, dotted(r.left.list.Path)+".update"))
+			out = append(out, rights.Accesses(r.left.Entity, left, declaration.Dotted(r.left.list.Path)+".update"))
 		case kind == "set_back":
-			out = append(out, r.right.collection.accessesTo(right, dotted(r.right.list.Path)+".update"))
+			out = append(out, rights.Accesses(r.right.Entity, right, declaration.Dotted(r.right.list.Path)+".update"))
 		}
 	}
 	return out
@@ -328,13 +334,13 @@ func (d *diff) deleteEnded(ctx context.Context, c store.Conn) (int64, error) {
 	if len(d.ended) == 0 {
 		return 0, nil
 	}
-	args := []any{d.near.collection.keyOf(d.object)}
+	args := []any{d.near.Key(d.object)}
 	for _, l := range d.ended {
-		args = append(args, d.near.other.collection.keyOf(l.far))
+		args = append(args, d.near.other.Key(l.far))
 	}
-	knows(ctx).changes(d.near.joining)
-	return c.Exec(ctx, "DELETE FROM "+d.near.joining+" WHERE "+d.near.column+" = $1 AND "+d.near.other.column+" IN ("+
-		Placeholders(2, len(d.ended))+")", args...)
+	changes.MemoryOf(ctx).Changed(d.near.Joining)
+	return c.Exec(ctx, "DELETE FROM "+d.near.Joining+" WHERE "+d.near.Refers+" = $1 AND "+d.near.other.Refers+" IN ("+
+		query.Placeholders(2, len(d.ended))+")", args...)
 }
 
 // values are what a link has in the columns of the joining table beside its two keys.
@@ -342,10 +348,10 @@ func (l *link) values() []any {
 	r := l.change.near.relation
 	var out []any
 	for _, col := range r.columns {
-		if col.name == r.left.position {
+		if col.Name == r.left.Position {
 			out = append(out, l.place)
 		} else {
-			out = append(out, r.row.value(l.row, col))
+			out = append(out, r.row.Value(l.row, col))
 		}
 	}
 	return out
@@ -359,7 +365,7 @@ func (d *diff) update(ctx context.Context, c store.Conn) (int64, error) {
 	other := d.near.other
 	rows := make([][]any, len(d.changed))
 	for i, l := range d.changed {
-		rows[i] = append([]any{other.collection.keyOf(l.far)}, l.values()...)
+		rows[i] = append([]any{other.Key(l.far)}, l.values()...)
 	}
 	list, err := json.Marshal(rows)
 	if err != nil {
@@ -367,12 +373,12 @@ func (d *diff) update(ctx context.Context, c store.Conn) (int64, error) {
 	}
 	var sets []string
 	for i, col := range d.near.relation.columns {
-		sets = append(sets, col.name+" = "+col.kind.fromList("e.value", i+1))
+		sets = append(sets, col.Name+" = "+col.Kind.FromList("e.value", i+1))
 	}
-	knows(ctx).changes(d.near.joining)
-	return c.Exec(ctx, "UPDATE "+d.near.joining+" SET "+strings.Join(sets, ", ")+" FROM json_each(CAST($1 AS text)) AS e WHERE "+
-		d.near.joining+"."+d.near.column+" = $2 AND "+d.near.joining+"."+other.column+" = "+other.collection.key().kind.fromList("e.value", 0),
-		string(list), d.near.collection.keyOf(d.object))
+	changes.MemoryOf(ctx).Changed(d.near.Joining)
+	return c.Exec(ctx, "UPDATE "+d.near.Joining+" SET "+strings.Join(sets, ", ")+" FROM json_each(CAST($1 AS text)) AS e WHERE "+
+		d.near.Joining+"."+d.near.Refers+" = $2 AND "+d.near.Joining+"."+other.Refers+" = "+other.KeyColumn().Kind.FromList("e.value", 0),
+		string(list), d.near.Key(d.object))
 }
 
 // insert writes the new links. It writes no row for a strict link that there is already.
@@ -381,29 +387,29 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 		return 0, nil
 	}
 	r := d.near.relation
-	names := []string{r.left.column, r.right.column}
+	names := []string{r.left.Refers, r.right.Refers}
 	for _, col := range r.columns {
-		names = append(names, col.name)
+		names = append(names, col.Name)
 	}
-	args := &arguments{}
+	args := &query.Arguments{}
 	rows := make([]string, len(d.added))
 	for i, l := range d.added {
 		left, right := l.keys()
-		row := []string{args.add(left), args.add(right)}
+		row := []string{args.Add(left), args.Add(right)}
 		for n, value := range l.values() {
-			if names[n+2] == r.left.position && l.place == last {
-				row = append(row, fmt.Sprintf("(SELECT coalesce(max(%s), -1) + %d FROM %s WHERE %s = %s)", r.left.position, i+1, r.table, r.left.column, row[0]))
+			if names[n+2] == r.left.Position && l.place == last {
+				row = append(row, fmt.Sprintf("(SELECT coalesce(max(%s), -1) + %d FROM %s WHERE %s = %s)", r.left.Position, i+1, r.table, r.left.Refers, row[0]))
 				continue
 			}
-			row = append(row, args.add(value))
+			row = append(row, args.Add(value))
 		}
 		rows[i] = "(" + strings.Join(row, ", ") + ")"
 	}
 	sql := "INSERT INTO " + r.table + " (" + strings.Join(names, ", ") + ") VALUES " + strings.Join(rows, ", ")
 	if r.strict {
-		sql += " ON CONFLICT (" + r.left.column + ", " + r.right.column + ") DO NOTHING"
+		sql += " ON CONFLICT (" + r.left.Refers + ", " + r.right.Refers + ") DO NOTHING"
 	}
-	made, err := c.Exec(ctx, sql, args.values...)
+	made, err := c.Exec(ctx, sql, args.Values...)
 	if store.IsConstraint(err, store.Unique) { // two clients did it at once, and both had read before
 		refusal := r.engine.Style.Storedf("%s is associated with a %s already", r.left.title, r.right.title)
 		refusal.Err = err
@@ -411,8 +417,8 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 	}
 	for _, l := range d.added {
 		left, right := l.keys()
-		knows(ctx).links(r.left, left)
-		knows(ctx).links(r.right, right)
+		changes.MemoryOf(ctx).Linked(&r.left.Side, left)
+		changes.MemoryOf(ctx).Linked(&r.right.Side, right)
 	}
 	return made, err
 }
@@ -425,7 +431,7 @@ func (d *diff) conclude(ctx context.Context, c store.Conn) error {
 		return err
 	}
 	for _, l := range all {
-		AfterCommit(ctx, func() { r.committed(l) })
+		changes.AfterCommit(ctx, func() { r.committed(l) })
 	}
 	if d.list != nil {
 		return d.recordList(ctx, c)
@@ -439,27 +445,27 @@ func (d *diff) conclude(ctx context.Context, c store.Conn) error {
 }
 
 // event returns the event of an object of this side.
-func (s *side) event(o any) Event {
-	return Event{Resource: s.collection.path(), Key: fmt.Sprint(s.collection.keyOf(o)), Tenant: s.collection.ownerOf(o)}
+func (s *side) event(o any) changes.Event {
+	return changes.Event{Resource: s.Path, Key: fmt.Sprint(s.Key(o)), Tenant: s.TenantOf(o)}
 }
 
 func (l *link) record(ctx context.Context, c store.Conn) error {
 	r := l.change.near.relation
 	left, right := l.sides()
 	one, other := r.left.event(left), r.right.event(right)
-	emit(ctx, one)
-	emit(ctx, other)
+	changes.Emit(ctx, one)
+	changes.Emit(ctx, other)
 	change := audit.Change{
 		Tenant: cmp.Or(one.Tenant, l.change.tenant), Resource: one.Resource + "/" + r.path, Object: one.Key + "/" + other.Key,
-		Keys:  [][]string{r.left.collection.namesOf(left).keys, r.right.collection.namesOf(right).keys},
+		Keys:  [][]string{rights.AliasesOf(r.left.Entity, left).Keys, rights.AliasesOf(r.right.Entity, right).Keys},
 		Sides: []string{one.Resource, other.Resource}, Title: r.left.collection.titleOf(left) + " " + r.right.collection.titleOf(right),
 	}
-	name := r.right.collection.singular()
+	name := r.right.Singular
 	if r.left.collection == r.right.collection {
 		name = "other_" + name
 	}
 	pair := map[string]any{}
-	pair[r.left.collection.singular()], pair[name] = l.keys()
+	pair[r.left.Singular], pair[name] = l.keys()
 	if l.ends {
 		change.Before = pair
 	} else {
@@ -476,58 +482,51 @@ func (d *diff) recordList(ctx context.Context, c store.Conn) error {
 	of := d.near.event(d.object)
 	var members []string
 	for _, far := range slices.Concat(d.before, after) {
-		emit(ctx, Event{Resource: d.near.other.collection.path(), Key: far.Key, Tenant: of.Tenant})
-		if member := d.near.other.collection.path() + "/" + far.Key; !slices.Contains(members, member) {
+		changes.Emit(ctx, changes.Event{Resource: d.near.other.Path, Key: far.Key, Tenant: of.Tenant})
+		if member := d.near.other.Path + "/" + far.Key; !slices.Contains(members, member) {
 			members = append(members, member)
 		}
 	}
-	emit(ctx, of)
+	changes.Emit(ctx, of)
 	row := d.near.relation.row
 	return audit.Write(ctx, c, d.request, audit.Change{
 		Tenant: cmp.Or(of.Tenant, d.tenant), Resource: of.Resource + "/" + d.list.Path, Object: of.Key,
-		Keys: [][]string{d.near.collection.namesOf(d.object).keys}, Sides: []string{of.Resource}, Also: members,
-		Title: d.near.collection.titleOf(d.object), Before: map[string]any{d.list.Field: row.texts(d.before)}, After: map[string]any{d.list.Field: row.texts(after)},
+		Keys: [][]string{rights.AliasesOf(d.near.Entity, d.object).Keys}, Sides: []string{of.Resource}, Also: members,
+		Title: d.near.collection.titleOf(d.object), Before: map[string]any{d.list.Field: row.Texts(d.before)}, After: map[string]any{d.list.Field: row.Texts(after)},
 	})
 }
 
-// stored is a link as it is stored: the far object's key, its place, and the other columns of the joining table.
-type stored struct {
-	Key   string
-	Place int64
-	Row   any
-}
-
 // stored returns the links of the object in their order, or only that with the object of the other side that has a key.
-func (d *diff) stored(ctx context.Context, c store.Conn, with any) ([]stored, error) {
+func (d *diff) stored(ctx context.Context, c store.Conn, with any) ([]declaration.StoredLink, error) {
 	s := d.near
-	place, order, condition, args := "0", s.other.column, s.other.column+" IS NOT NULL", []any{s.collection.keyOf(d.object)}
-	if position := s.relation.left.position; position != "" {
+	place, order, condition, args := "0", s.other.Refers, s.other.Refers+" IS NOT NULL", []any{s.Key(d.object)}
+	if position := s.relation.left.Position; position != "" {
 		place = position
 	}
-	if s.position != "" {
-		order = s.position + ", " + order
+	if s.Position != "" {
+		order = s.Position + ", " + order
 	}
 	if with != nil {
-		condition, args = s.other.column+" = $2", append(args, with)
+		condition, args = s.other.Refers+" = $2", append(args, with)
 	}
-	return s.relation.row.stored(ctx, c, "SELECT CAST("+s.other.column+" AS text) AS key, "+place+" AS place"+s.relation.row.selected()+
-		" FROM "+s.joining+" WHERE "+s.column+" = $1 AND "+condition+" ORDER BY "+order, args...)
+	return s.relation.row.Stored(ctx, c, "SELECT CAST("+s.other.Refers+" AS text) AS key, "+place+" AS place"+s.relation.row.Selected()+
+		" FROM "+s.Joining+" WHERE "+s.Refers+" = $1 AND "+condition+" ORDER BY "+order, args...)
 }
 
 // all returns the objects that an object of this side is linked with.
 func (s *side) all(ctx context.Context, c store.Conn, o any) ([]any, error) {
-	return s.other.collection.rowsOf(ctx, c, s.among("$1"), s.collection.keyOf(o))
+	return s.other.collection.rowsOf(ctx, c, s.among("$1"), s.Key(o))
 }
 
 // among returns the condition for the objects of the other side that are linked with one of this side.
 func (s *side) among(placeholder string) string {
-	return s.other.collection.key().name + " IN (SELECT " + s.other.column + " FROM " + s.joining + " WHERE " + s.column + " = " + placeholder + ")"
+	return s.other.KeyColumn().Name + " IN (SELECT " + s.other.Refers + " FROM " + s.Joining + " WHERE " + s.Refers + " = " + placeholder + ")"
 }
 
 // mayUnlink refuses a caller who is denied to end a link of an object that is deleted: what a denial keeps from being taken away is not
 // taken away with it. Nobody needs more than the access of the deletion.
-func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
-	if change.Request == nil || !HasDenials(change.Request) {
+func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
+	if change.Request == nil || !rights.HasDenials(change.Request) {
 		return nil
 	}
 	for _, s := range k.sides {
@@ -548,7 +547,7 @@ func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *C
 }
 
 // unlink does with the links of an object that is deleted what their relations say. The database ends those of which they say nothing.
-func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
 	for _, s := range k.sides {
 		switch s.deleted {
 		case Refuse:
@@ -575,15 +574,15 @@ func (s *side) cascade(ctx context.Context, c store.Conn, d *diff) error {
 	if err := d.apply(ctx, c); err != nil {
 		return err
 	}
-	other := s.other.collection
-	if err := other.ownOf(ctx, c, linked); err != nil {
+	other := s.other
+	if err := other.collection.ownOf(ctx, c, linked); err != nil {
 		return err
 	}
 	for _, o := range linked {
-		if err := NotDenied(d.request, other.accessesTo(o, "delete")...); err != nil {
+		if err := rights.NotDenied(d.request, rights.Accesses(other.Entity, o, "delete")...); err != nil {
 			return err
 		}
-		if err := other.deleteOf(ctx, c, d.request, d.tenant, o); err != nil {
+		if err := other.collection.deleteOf(ctx, c, d.request, d.tenant, o); err != nil {
 			return err
 		}
 	}

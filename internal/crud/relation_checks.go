@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // All runs the checks in this order, each for all links, and returns the first refusal.
-func All[L, R pointer](checks ...CheckOf[L, R]) CheckOf[L, R] {
+func All[L, R declaration.Pointer](checks ...CheckOf[L, R]) CheckOf[L, R] {
 	return func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 		for _, check := range checks {
 			if err := check(ctx, c, pairs); err != nil {
@@ -23,7 +24,7 @@ func All[L, R pointer](checks ...CheckOf[L, R]) CheckOf[L, R] {
 }
 
 // Each makes a check of a check of one link.
-func Each[L, R pointer](check func(ctx context.Context, c store.Conn, pair *PairOf[L, R]) error) CheckOf[L, R] {
+func Each[L, R declaration.Pointer](check func(ctx context.Context, c store.Conn, pair *PairOf[L, R]) error) CheckOf[L, R] {
 	return func(ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 		for _, pair := range pairs {
 			if err := check(ctx, c, pair); err != nil {
@@ -44,27 +45,27 @@ type linkError struct {
 func (r *linkError) Unwrap() error { return r.error }
 
 // SameTenant refuses to link objects of different tenants.
-func SameTenant[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
+func SameTenant[L, R declaration.Pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 	return Each(func(_ context.Context, _ store.Conn, p *PairOf[L, R]) error {
 		d := p.link.change
-		near, far := d.near.collection, d.near.other.collection
-		one, other := near.ownerOf(d.object), far.ownerOf(p.link.far)
+		near, far := d.near, d.near.other
+		one, other := near.TenantOf(d.object), far.TenantOf(p.link.far)
 		if one == other || d.near.relation.acrossTenants {
 			return nil
 		}
-		return near.on().Style.DifferentTenants(near.singular(), one, far.singular(), other)
+		return near.Style.DifferentTenants(near.Singular, one, far.Singular, other)
 	})(ctx, c, pairs)
 }
 
 // LeftFree refuses if the left object is already linked with another.
-func LeftFree[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
+func LeftFree[L, R declaration.Pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 	return Each(func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
 		return p.link.refuseHeld(ctx, c, p.link.change.near.relation.left)
 	})(ctx, c, pairs)
 }
 
 // RightFree refuses if the right object is already linked with another.
-func RightFree[L, R pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
+func RightFree[L, R declaration.Pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 	return Each(func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
 		return p.link.refuseHeld(ctx, c, p.link.change.near.relation.right)
 	})(ctx, c, pairs)
@@ -85,41 +86,41 @@ func (l *link) refuseHeld(ctx context.Context, c store.Conn, one *side) error {
 		return err
 	}
 	if first := l.change.added[0]; held == nil && one == l.change.near && first != l {
-		held = one.other.collection.keyOf(first.far) // another of the same change
+		held = one.other.Key(first.far) // another of the same change
 	}
 	if held == nil {
 		return nil
 	}
 	*other = held
 	r := one.relation
-	return r.engine.Style.Associated(r.left.title, r.right.title, r.left.column, left, r.right.column, right)
+	return r.engine.Style.Associated(r.left.title, r.right.title, r.left.Refers, left, r.right.Refers, right)
 }
 
 // held returns the key of an object, other than except, that one of this side is linked with, or nil.
 func (s *side) held(ctx context.Context, c store.Conn, key, except any) (any, error) {
-	if tx := transactionOf(ctx); tx != nil && tx.knows.unlinked(s, key) {
+	if changes.Inside(ctx) && changes.MemoryOf(ctx).Unlinked(&s.Side, key) {
 		return nil, nil
 	}
-	other, condition, args := s.other.column, "", []any{key}
+	other, condition, args := s.other.Refers, "", []any{key}
 	if except != nil {
 		condition, args = " AND "+other+" IS DISTINCT FROM $2", append(args, except)
 	}
-	found, err := store.Select[string](ctx, c, "SELECT coalesce(CAST("+other+" AS text), '') FROM "+s.joining+" WHERE "+s.column+" = $1"+condition+
+	found, err := store.Select[string](ctx, c, "SELECT coalesce(CAST("+other+" AS text), '') FROM "+s.Joining+" WHERE "+s.Refers+" = $1"+condition+
 		" ORDER BY "+other+" LIMIT 1", args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return s.other.collection.key().typed(found[0]), nil
+	return s.other.KeyColumn().Typed(found[0]), nil
 }
 
 // refuseLinked refuses if an object of this side is linked.
 func (s *side) refuseLinked(ctx context.Context, c store.Conn, o any) error {
-	key := s.collection.keyOf(o)
+	key := s.Key(o)
 	linked, err := s.held(ctx, c, key, nil)
 	if err != nil || linked == nil {
 		return err
 	}
-	return s.relation.engine.Style.Associated(s.collection.title(), s.other.collection.title(), s.column, key, s.other.column, linked)
+	return s.relation.engine.Style.Associated(s.Title, s.other.Title, s.Refers, key, s.other.Refers, linked)
 }
 
 // refuseFull refuses new links of objects that have MaxLinks then, if clients send these as a list.
@@ -128,7 +129,7 @@ func (d *diff) refuseFull(ctx context.Context, c store.Conn) error {
 		return nil
 	}
 	if d.list == nil && d.near.list != nil {
-		if err := d.near.refuseFull(ctx, c, MaxLinks-len(d.added), d.near.collection.keyOf(d.object)); err != nil {
+		if err := d.near.refuseFull(ctx, c, MaxLinks-len(d.added), d.near.Key(d.object)); err != nil {
 			return err
 		}
 	}
@@ -137,65 +138,23 @@ func (d *diff) refuseFull(ctx context.Context, c store.Conn) error {
 	}
 	keys := make([]any, len(d.added))
 	for i, l := range d.added {
-		keys[i] = d.near.other.collection.keyOf(l.far)
+		keys[i] = d.near.other.Key(l.far)
 	}
 	return d.near.other.refuseFull(ctx, c, MaxLinks-1, keys...)
 }
 
 // refuseFull refuses if one of some objects of this side has more links than so many.
 func (s *side) refuseFull(ctx context.Context, c store.Conn, most int, keys ...any) error {
-	known := knows(ctx)
-	keys = slices.DeleteFunc(keys, func(key any) bool { return most >= 0 && known.unlinked(s, key) })
+	memory := changes.MemoryOf(ctx)
+	keys = slices.DeleteFunc(keys, func(key any) bool { return most >= 0 && memory.Unlinked(&s.Side, key) })
 	if len(keys) == 0 {
 		return nil
 	}
-	full, err := store.Select[string](ctx, c, "SELECT CAST("+s.column+" AS text) FROM "+s.joining+" WHERE "+s.column+" IN ("+Placeholders(1, len(keys))+
-		") GROUP BY "+s.column+fmt.Sprintf(" HAVING count(*) > %d LIMIT 1", most), keys...)
+	full, err := store.Select[string](ctx, c, "SELECT CAST("+s.Refers+" AS text) FROM "+s.Joining+" WHERE "+s.Refers+" IN ("+query.Placeholders(1, len(keys))+
+		") GROUP BY "+s.Refers+fmt.Sprintf(" HAVING count(*) > %d LIMIT 1", most), keys...)
 	if err != nil || len(full) == 0 {
 		return err
 	}
-	return s.relation.engine.Style.NotPermitted(fmt.Sprintf("A %s has at most %d %s.", spaced(s.collection.singular()), MaxLinks, spaced(s.list.Field)),
-		s.column, s.collection.key().typed(full[0]))
-}
-
-// Associated refuses because an object is linked with another: "User is associated with a Voicemail ('user_id': 1, ...)". keys
-// are alternating names and values.
-func (s Style) Associated(one, other string, keys ...any) error {
-	return s.Storedf("%s is associated with a %s (%s)", one, other, pairs(keys)).On(namesOf(keys)...)
-}
-
-// NotAssociated refuses because an object is not linked with another that it needs.
-func (s Style) NotAssociated(one, other string, keys ...any) error {
-	return s.Storedf("%s must be associated with a %s (%s)", one, other, pairs(keys)).On(namesOf(keys)...)
-}
-
-// NotPermitted refuses with its own sentence.
-func (s Style) NotPermitted(sentence string, keys ...any) *apierr.Error {
-	if len(keys) == 0 {
-		return s.Storedf("Operation not permitted. %s", sentence)
-	}
-	return s.Storedf("Operation not permitted. %s (%s)", sentence, pairs(keys)).On(namesOf(keys)...)
-}
-
-// DifferentTenants refuses because two objects, by their names in the singular, belong to different tenants.
-func (s Style) DifferentTenants(one, oneTenant, other, otherTenant string) error {
-	return s.Storedf("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", one, oneTenant, other, otherTenant)
-}
-
-// namesOf returns the names of names and values.
-func namesOf(keys []any) []string {
-	var names []string
-	for two := range slices.Chunk(keys, 2) {
-		names = append(names, fmt.Sprint(two[0]))
-	}
-	return names
-}
-
-// pairs writes names and values in the form that existing clients know.
-func pairs(keys []any) string {
-	parts := make([]string, 0, len(keys)/2)
-	for two := range slices.Chunk(keys, 2) {
-		parts = append(parts, fmt.Sprintf("'%v': %s", two[0], quoted(two[1])))
-	}
-	return strings.Join(parts, ", ")
+	return s.relation.engine.Style.NotPermitted(fmt.Sprintf("A %s has at most %d %s.", declaration.Spaced(s.Singular), MaxLinks, declaration.Spaced(s.list.Field)),
+		s.Refers, s.KeyColumn().Typed(full[0]))
 }

@@ -5,27 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // What relations ask of a collection, whose type they do not know: see [linkable].
-
-func (k *CollectionOf[T]) of() reflect.Type { return structOf[T]() }
-
-func (k *CollectionOf[T]) singular() string { return k.Singular }
-
-func (k *CollectionOf[T]) param() string { return k.Param }
-
-func (k *CollectionOf[T]) keys() []string { return k.Keys }
-
-func (k *CollectionOf[T]) itemOf(by string) *rest.Property { return k.schema.Property(by) }
 
 func (k *CollectionOf[T]) joins(s *side) { k.sides = append(k.sides, s) }
 
@@ -34,18 +26,10 @@ func (k *CollectionOf[T]) firstList(s *side) bool {
 	return s == k.sides[slices.IndexFunc(k.sides, func(o *side) bool { return o.list != nil && o.list.Field == s.list.Field })]
 }
 
-func (k *CollectionOf[T]) keyOf(o any) any { return k.Key(o.(T)) }
-
-func (k *CollectionOf[T]) ownerOf(o any) string { return k.tenantOf(o.(T)) }
-
-func (k *CollectionOf[T]) namesOf(o any) aliases { return k.aliases(o.(T)) }
-
 func (k *CollectionOf[T]) titleOf(o any) string { return audit.Called(k.auditData(o.(T))) }
 
-func (k *CollectionOf[T]) accessesTo(o any, action string) []string { return k.accesses(o.(T), action) }
-
 func (k *CollectionOf[T]) rowAt(ctx context.Context, c store.Conn, scope, typed string) (any, error) {
-	return k.row(ctx, c, scope, typed)
+	return k.Row(ctx, c, scope, typed)
 }
 
 func (k *CollectionOf[T]) rowsOf(ctx context.Context, c store.Conn, condition string, args ...any) ([]any, error) {
@@ -66,11 +50,11 @@ func (k *CollectionOf[T]) ownOf(ctx context.Context, c store.Conn, objects []any
 	for i, o := range objects {
 		typed[i] = o.(T)
 	}
-	return k.own(ctx, c, typed)
+	return k.LoadOwn(ctx, c, typed)
 }
 
 func (k *CollectionOf[T]) deleteOf(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, o any) error {
-	return k.Delete(ctx, c, &ChangeOf[T]{Request: r, Tenant: tenantUUID, Old: o.(T)})
+	return k.Delete(ctx, c, &declaration.Change[T]{Request: r, Tenant: tenantUUID, Old: o.(T)})
 }
 
 // pick returns the objects that the items of a list name, in their order.
@@ -88,31 +72,31 @@ func (k *CollectionOf[T]) pick(ctx context.Context, c store.Conn, scope string, 
 	}
 	out := make([]T, 0, len(items))
 	found := map[name]T{}
-	for some := range slices.Chunk(names, loadAtOnce/2) {
-		args := &arguments{}
-		within := k.inScope(true, args.add(scope))
+	for some := range slices.Chunk(names, query.LoadAtOnce/2) {
+		args := &query.Arguments{}
+		within := k.InScope(true, args.Add(scope))
 		conditions := make([]string, len(some))
 		for i, n := range some {
-			conditions[i] = n.by + " = " + args.add(n.value)
+			conditions[i] = n.by + " = " + args.Add(n.value)
 		}
-		rows, err := store.Select[T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+within+" AND ("+strings.Join(conditions, " OR ")+")", args.values...)
+		rows, err := store.Select[T](ctx, c, "SELECT "+k.Selected()+" FROM "+k.Table+" WHERE "+within+" AND ("+strings.Join(conditions, " OR ")+")", args.Values...)
 		if err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
 			for _, by := range list.By {
-				found[name{by, k.field(row, by)}] = row
+				found[name{by, k.Field(row, by)}] = row
 			}
 		}
 		for _, n := range some {
 			o := found[n]
-			if isNull(o) {
-				return nil, Missing(list.Field, k.title(), n.by, n.value)
+			if declaration.IsNull(o) {
+				return nil, declaration.Missing(list.Field, k.Title, n.by, n.value)
 			}
 			out = append(out, o)
 		}
 	}
-	return untypedAll(out), k.own(ctx, c, out)
+	return untypedAll(out), k.LoadOwn(ctx, c, out)
 }
 
 // named returns the key by which an item names its object. The schema has checked the types.
@@ -141,11 +125,11 @@ type parent struct {
 // below it, which show the same.
 func (k *CollectionOf[T]) parent(same ...string) parent {
 	key := func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
-		o, err := k.row(ctx, c, scope, r.Param(k.Param))
+		o, err := k.Row(ctx, c, scope, r.Param(k.Param))
 		if err != nil {
 			return nil, err
 		}
-		if err := refuseDenied(r, k.aliases(o)); err != nil {
+		if err := rights.RefuseDenied(r, rights.AliasesOf(k.Entity, o)); err != nil {
 			return nil, err
 		}
 		for _, path := range same {
@@ -155,25 +139,25 @@ func (k *CollectionOf[T]) parent(same ...string) parent {
 		}
 		return k.Key(o), nil
 	}
-	return parent{path: k.onePath(), singular: k.Singular, tag: underscored(k.Path), key: key}
+	return parent{path: k.OnePath(), singular: k.Singular, tag: declaration.Underscored(k.Path), key: key}
 }
 
 // listIn returns the operation that lists the objects for which a condition on a parent's key holds: GET {parent}/{collection}.
 func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(placeholder string) string) rest.Operation {
-	list := k.list
+	list := k.List
 	list.Recurse = false
 	return rest.Operation{
-		Method: http.MethodGet, Path: path, Access: accessOf(k.engine.Service, path, "read"), ID: id, Tag: of.tag,
-		Summary: "List the " + k.engine.several(k.Path) + " of " + k.engine.one(of.singular),
-		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, k.engine.Style.Filtered),
+		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: id, Tag: of.tag,
+		Summary: "List the " + k.Plural(k.Path) + " of " + k.One(of.singular),
+		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.Schema, k.Style.Filtered),
 		Statuses: []int{404}, Tenanted: true, Fields: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
-			return k.serveNarrowed(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error) {
+			return k.serveNarrowed(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *query.Arguments) (string, error) {
 				key, err := of.key(ctx, c, scope, req)
 				if err != nil {
 					return "", err
 				}
-				return condition(args.add(key)), nil
+				return condition(args.Add(key)), nil
 			})
 		},
 	}
@@ -183,38 +167,38 @@ func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(plac
 func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) string) rest.Operation {
 	path := of.path + "/" + k.Singular
 	return rest.Operation{
-		Method: http.MethodGet, Path: path, Access: accessOf(k.engine.Service, path, "read"), ID: "get_" + of.singular + "_" + k.Singular, Tag: of.tag,
-		Summary: "Read the " + rest.Reading(k.engine.Words, k.Singular) + " of " + k.engine.one(of.singular),
-		Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true,
+		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: "get_" + of.singular + "_" + k.Singular, Tag: of.tag,
+		Summary: "Read the " + rest.Reading(k.Words, k.Singular) + " of " + k.One(of.singular),
+		Success: http.StatusOK, Reply: k.Schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			scope, err := k.engine.TenantOf(ctx, r)
 			if err != nil {
 				return rest.Reply{}, err
 			}
 			var object T
-			err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+			err = k.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
 				key, err := of.key(ctx, c, scope, r)
 				if err != nil {
 					return err
 				}
-				args := &arguments{}
-				found, err := k.Rows(ctx, c, k.inScope(true, args.add(scope))+" AND "+condition(args.add(key)), args.values...)
+				args := &query.Arguments{}
+				found, err := k.Rows(ctx, c, k.InScope(true, args.Add(scope))+" AND "+condition(args.Add(key)), args.Values...)
 				if err != nil {
 					return err
 				}
 				if len(found) == 0 {
-					return k.notFound("", nil)
+					return k.NotFound("", nil)
 				}
 				object = found[0]
 				if err := k.NotDenied(r, object, "read"); err != nil {
 					return err
 				}
-				return k.decorate(ctx, c, scope, found[:1])
+				return k.LoadAll(ctx, c, scope, found[:1])
 			})
 			if err != nil {
 				return rest.Reply{}, err
 			}
-			body, err := k.forCaller(ctx, object)
+			body, err := k.ForCaller(ctx, object)
 			return rest.Reply{Body: body}, err
 		},
 	}
@@ -227,12 +211,12 @@ func (k *CollectionOf[T]) createBelow(
 	join func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, owner, made any) error,
 ) rest.Operation {
 	return rest.Operation{
-		Method: http.MethodPost, Path: path, Access: accessOf(k.engine.Service, path, "create"), ID: "create_" + singular + "_" + k.Singular,
-		Summary: "Create " + k.engine.one(k.Singular) + " for " + k.engine.one(singular),
-		Body:    k.schema, Success: k.engine.Style.CreateStatus, Reply: k.schema, Statuses: []int{404}, Tenanted: true,
-		Tagged: true, Located: k.engine.Style.Location,
+		Method: http.MethodPost, Path: path, Access: rights.AccessOf(k.Service, path, "create"), ID: "create_" + singular + "_" + k.Singular,
+		Summary: "Create " + k.One(k.Singular) + " for " + k.One(singular),
+		Body:    k.Schema, Success: k.Style.CreateStatus, Reply: k.Schema, Statuses: []int{404}, Tenanted: true,
+		Tagged: true, Located: k.Style.Location,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			return k.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+			return k.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
 				of, tenantUUID, err := owner(ctx, c, r, change.Tenant)
 				if err != nil {
 					return err
@@ -244,8 +228,50 @@ func (k *CollectionOf[T]) createBelow(
 				if err := join(ctx, c, r, tenantUUID, of, change.New); err != nil {
 					return err
 				}
-				return k.decorate(ctx, c, tenantUUID, []T{change.New})
+				return k.LoadAll(ctx, c, tenantUUID, []T{change.New})
 			})
 		},
 	}
+}
+
+// ChildrenOf lists the objects of a collection, C, that belong to one object of another, P: GET /{parents}/{id}/{children}. Both
+// collections are declared on the engine, before or after.
+type ChildrenOf[P, C declaration.Pointer] struct {
+	// Column is the column of C that refers to the first key of the parent.
+	Column string
+	// Me is for parents that are the users who log in: it adds the list of the caller's own children, GET
+	// /{parents}/me/{children}.
+	Me bool
+}
+
+// On declares the lists on an engine.
+func (l ChildrenOf[P, C]) On(e *Engine) {
+	e.children = append(e.children, func() DescribedChildren {
+		return DescribedChildren{Parent: collectionOf[P](e).Path, Child: collectionOf[C](e).Path, Column: l.Column, Me: l.Me}
+	})
+	e.declare(func() []rest.Operation {
+		parents, children := collectionOf[P](e), collectionOf[C](e)
+		children.BelongTo(parents.Objects, l.Column)
+		plural := declaration.Underscored(children.Path)
+		theirs := func(placeholder string) string { return l.Column + " = " + placeholder }
+		of := parents.parent()
+		ops := []rest.Operation{children.listIn(of, of.path+"/"+children.Path, "list_"+parents.Singular+"_"+plural, theirs)}
+		if l.Me {
+			of = callerOf(parents)
+			ops = append(ops, children.listIn(of, of.path+"/"+children.Path, "list_my_"+plural, theirs))
+		}
+		return ops
+	})
+}
+
+// callerOf is the parent that is the caller.
+func callerOf[T declaration.Pointer](k *CollectionOf[T]) parent {
+	key := func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
+		o, err := k.Row(ctx, c, scope, r.Principal().UserUUID)
+		if err != nil {
+			return nil, err
+		}
+		return k.Key(o), nil
+	}
+	return parent{path: "/" + k.Path + "/me", singular: k.Singular, tag: declaration.Underscored(k.Path), key: key}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -38,16 +40,16 @@ func (r *relation) operations() []rest.Operation {
 }
 
 func (r *relation) operation(kind string) rest.Operation {
-	of, other := r.left.collection, r.right.collection
-	all := "/" + of.path() + "/{" + r.left.param + "}/" + r.path
+	of, other := r.left, r.right
+	all := "/" + of.Path + "/{" + r.left.param + "}/" + r.path
 	one := all + "/{" + r.right.param + "}"
-	left, right := r.engine.one(of.singular()), r.engine.one(other.singular())
-	name := of.singular() + "_" + other.singular()
-	if r.path != other.path() {
-		name = of.singular() + "_" + underscored(r.path)
+	left, right := r.engine.One(of.Singular), r.engine.One(other.Singular)
+	name := of.Singular + "_" + other.Singular
+	if r.path != other.Path {
+		name = of.Singular + "_" + declaration.Underscored(r.path)
 	}
 	op := rest.Operation{
-		Path: one, Tag: underscored(of.path()), Tenanted: true, Success: http.StatusNoContent, Statuses: []int{404, 412},
+		Path: one, Tag: declaration.Underscored(of.Path), Tenanted: true, Success: http.StatusNoContent, Statuses: []int{404, 412},
 		Description: "To repeat it changes nothing.",
 	}
 	if r.engine.Style.Duplicate == apierr.Invalid {
@@ -56,28 +58,28 @@ func (r *relation) operation(kind string) rest.Operation {
 	switch kind {
 	case "put":
 		op.Method, op.ID, op.Summary, op.Handle = http.MethodPut, "associate_"+name, "Associate "+left+" with "+right, r.put
-		op.Access, op.Statuses = accessOf(r.engine.Service, one, r.action), []int{400, 404, 412}
-		if r.row != noRow {
+		op.Access, op.Statuses = rights.AccessOf(r.engine.Service, one, r.action), []int{400, 404, 412}
+		if r.row != declaration.NoRow {
 			op.Description = "To repeat it changes what is sent of the association alone."
-			op.Body, op.BodyOptional = r.row.schema.Partial(), true
+			op.Body, op.BodyOptional = r.row.Schema.Partial(), true
 		}
 	case "delete":
 		op.Method, op.ID, op.Summary, op.Handle = http.MethodDelete, "dissociate_"+name, "Dissociate "+left+" from "+right, r.drop
-		op.Access = accessOf(r.engine.Service, one, "delete")
+		op.Access = rights.AccessOf(r.engine.Service, one, "delete")
 	case "delete_all":
 		op.Method, op.Path, op.ID, op.Handle = http.MethodDelete, all, "dissociate_"+name, r.dropAll
 		if slices.Contains(r.only, "delete") {
 			op.ID = "dissociate_every_" + name
 		}
-		op.Summary = "Dissociate " + left + " from every " + rest.Reading(r.engine.Words, other.singular())
-		op.Access = accessOf(r.engine.Service, all, "delete")
+		op.Summary = "Dissociate " + left + " from every " + rest.Reading(r.engine.Words, other.Singular)
+		op.Access = rights.AccessOf(r.engine.Service, all, "delete")
 	case "list":
-		return other.listIn(of.parent(r.left.otherReads(all)...), all, "list_"+of.singular()+"_"+underscored(r.path), r.left.among)
+		return other.collection.listIn(of.collection.parent(r.left.otherReads(all)...), all, "list_"+of.Singular+"_"+declaration.Underscored(r.path), r.left.among)
 	case "list_back":
-		path := "/" + other.path() + "/{" + other.param() + "}/" + of.path()
-		return of.listIn(other.parent(), path, "list_"+other.singular()+"_"+underscored(of.path()), r.right.among)
+		path := "/" + other.Path + "/{" + other.Param + "}/" + of.Path
+		return of.collection.listIn(other.collection.parent(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), r.right.among)
 	case "one":
-		return other.oneIn(of.parent(r.left.otherReads("/"+other.singular())...), r.left.among)
+		return other.collection.oneIn(of.collection.parent(r.left.otherReads("/"+other.Singular)...), r.left.among)
 	case "create":
 		return r.createOne(all)
 	case "set":
@@ -94,7 +96,7 @@ func (r *relation) operation(kind string) rest.Operation {
 func (s *side) otherReads(path string) []string {
 	var out []string
 	for _, words := range s.reads {
-		if !strings.HasSuffix(dotted(path), "."+words) {
+		if !strings.HasSuffix(declaration.Dotted(path), "."+words) {
 			out = append(out, words)
 		}
 	}
@@ -121,7 +123,7 @@ func (s *side) change(ctx context.Context, r *rest.Request, both bool, do func(c
 		if d.object, err = s.collection.rowAt(ctx, c, scope, r.Param(s.param)); err != nil {
 			return err
 		}
-		names := []aliases{s.names(d.object)}
+		names := []rights.Aliases{s.names(d.object)}
 		var far any
 		if both {
 			if far, err = s.other.collection.rowAt(ctx, c, scope, r.Param(s.other.param)); err != nil {
@@ -129,10 +131,10 @@ func (s *side) change(ctx context.Context, r *rest.Request, both bool, do func(c
 			}
 			names = append(names, s.other.names(far))
 		}
-		if err := refuseDenied(r, names...); err != nil {
+		if err := rights.RefuseDenied(r, names...); err != nil {
 			return err
 		}
-		if err := s.collection.Unchanged(ctx, c, r, scope, s.collection.keyOf(d.object)); err != nil {
+		if err := s.collection.Unchanged(ctx, c, r, scope, s.Key(d.object)); err != nil {
 			return err
 		}
 		if err := s.collection.ownOf(ctx, c, []any{d.object}); err != nil {
@@ -148,9 +150,9 @@ func (s *side) change(ctx context.Context, r *rest.Request, both bool, do func(c
 }
 
 // names returns all keys by which the relation's paths can name an object of this side.
-func (s *side) names(o any) aliases {
-	names := s.collection.namesOf(o)
-	names.param = s.param
+func (s *side) names(o any) rights.Aliases {
+	names := rights.AliasesOf(s.Entity, o)
+	names.Param = s.param
 	return names
 }
 
@@ -164,7 +166,7 @@ func (r *relation) put(ctx context.Context, q *rest.Request) (rest.Reply, error)
 func (r *relation) drop(ctx context.Context, q *rest.Request) (rest.Reply, error) {
 	return r.left.change(ctx, q, true, func(ctx context.Context, c store.Conn, d *diff, far any) error {
 		if !r.strict {
-			there, err := d.stored(ctx, c, r.right.collection.keyOf(far))
+			there, err := d.stored(ctx, c, r.right.Key(far))
 			if err != nil || len(there) == 0 {
 				return err
 			}
@@ -194,35 +196,35 @@ func (r *relation) createOne(path string) rest.Operation {
 		if err != nil {
 			return nil, "", err
 		}
-		if err := refuseDenied(q, r.left.names(left)); err != nil {
+		if err := rights.RefuseDenied(q, r.left.names(left)); err != nil {
 			return nil, "", err
 		}
-		if err := NotDenied(q, accessOf(r.engine.Service, "/"+r.right.collection.path(), "create")); err != nil {
+		if err := rights.NotDenied(q, rights.AccessOf(r.engine.Service, "/"+r.right.Path, "create")); err != nil {
 			return nil, "", err
 		}
-		return left, r.left.collection.ownerOf(left), r.left.collection.ownOf(ctx, c, []any{left})
+		return left, r.left.TenantOf(left), r.left.collection.ownOf(ctx, c, []any{left})
 	}
 	join := func(ctx context.Context, c store.Conn, q *rest.Request, tenantUUID string, left, right any) error {
 		d := &diff{request: q, tenant: tenantUUID, near: r.left, object: left}
 		return d.add(ctx, c, right)
 	}
-	op := r.right.collection.createBelow(path, r.left.collection.singular(), owner, join)
-	op.Tag = underscored(r.left.collection.path())
+	op := r.right.collection.createBelow(path, r.left.Singular, owner, join)
+	op.Tag = declaration.Underscored(r.left.Path)
 	return op
 }
 
 // listOperation returns the PUT of the list of this side.
 func (s *side) listOperation() rest.Operation {
-	l, k := s.list, s.collection
+	l, k := s.list, s
 	if l == nil {
 		s.relation.mistaken("there is no such list")
 	}
-	path := "/" + k.path() + "/{" + s.param + "}/" + l.Path
+	path := "/" + k.Path + "/{" + s.param + "}/" + l.Path
 	return rest.Operation{
-		Method: http.MethodPut, Path: path, Access: accessOf(s.relation.engine.Service, path, "update"),
-		ID:  cmp.Or(l.ID, "associate_"+k.singular()+"_"+underscored(l.Path)),
-		Tag: underscored(k.path()), Tenanted: true,
-		Summary:     "Replace the " + s.relation.engine.several(l.Path) + " of " + s.relation.engine.one(k.singular()),
+		Method: http.MethodPut, Path: path, Access: rights.AccessOf(s.relation.engine.Service, path, "update"),
+		ID:  cmp.Or(l.ID, "associate_"+k.Singular+"_"+declaration.Underscored(l.Path)),
+		Tag: declaration.Underscored(k.Path), Tenanted: true,
+		Summary:     "Replace the " + s.relation.engine.Plural(l.Path) + " of " + s.relation.engine.One(k.Singular),
 		Description: "The list replaces what there was, in this order; an empty one ends all.",
 		Body:        &rest.Schema{Type: "object", Properties: []rest.Property{{Name: l.Field, Required: true, Schema: s.listSchema()}}},
 		Success:     http.StatusNoContent, Statuses: []int{400, 404, 412}, Handle: s.putList,
@@ -232,19 +234,19 @@ func (s *side) listOperation() rest.Operation {
 // listSchema returns the schema of the list.
 func (s *side) listSchema() *rest.Schema {
 	l := s.list
-	item := &rest.Schema{Type: "object", Name: componentOf(s.collection.singular(), l.Field)}
+	item := &rest.Schema{Type: "object", Name: componentOf(s.Singular, l.Field)}
 	if !s.collection.firstList(s) {
-		item.Name = componentOf(s.collection.singular(), underscored(l.Path))
+		item.Name = componentOf(s.Singular, declaration.Underscored(l.Path))
 	}
 	for _, by := range l.By {
-		p := s.other.collection.itemOf(by)
+		p := s.other.Schema.Property(by)
 		if p == nil {
 			s.relation.mistaken(fmt.Sprintf("an item of %s is named by %s, which no client sees", l.Path, by))
 		}
 		shape := *p.Schema
 		item.Properties = append(item.Properties, rest.Property{Name: by, Required: len(l.By) == 1, Schema: &shape})
 	}
-	item.Properties = append(item.Properties, s.relation.row.schema.Properties...)
+	item.Properties = append(item.Properties, s.relation.row.Schema.Properties...)
 	most := MaxLinks
 	return &rest.Schema{Type: "array", Items: item, MaxItems: &most}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -105,13 +106,14 @@ func eachLibrary(t *testing.T, test func(t *testing.T, l *library)) {
 				t.Fatal(sql, err)
 			}
 		}
-		l.engine = &crud.Engine{
-			Service: "test", Prefix: "/api/test", DB: rerun{db}, Style: crud.Style{CreateStatus: http.StatusOK, UpdateReply: true, Duplicate: apierr.Conflict},
-			Notify: func(events []crud.Event) {
-				for _, event := range events {
-					l.events = append(l.events, event.Resource+"/"+event.Key)
-				}
-			},
+		l.engine = crud.New(crud.Base{
+			Service: "test", Prefix: "/api/test", DB: rerun{db},
+			Style: crud.Style{CreateStatus: http.StatusOK, UpdateReply: true, Duplicate: apierr.Conflict},
+		})
+		l.engine.Notify = func(events []crud.Event) {
+			for _, event := range events {
+				l.events = append(l.events, event.Resource+"/"+event.Key)
+			}
 		}
 		l.declare()
 		l.svc = &rest.Service{Name: "test", Prefix: "/api/test", Errors: rest.AuthErrors, Operations: l.engine.Operations()}
@@ -529,7 +531,7 @@ func TestNothingIsRememberedOfAnUndoneAttempt(t *testing.T) {
 		c.Do("PUT", shelf+book, nil).Want(204)
 		err := l.engine.InTx(t.Context(), func(ctx context.Context, conn store.Conn) error {
 			read := func() int {
-				n, err := crud.Remember(ctx, "shelf_book", "n", func() (int, error) { return store.Get[int](ctx, conn, `SELECT count(*) FROM shelf_book`) })
+				n, err := changes.Remember(ctx, "shelf_book", "n", func() (int, error) { return store.Get[int](ctx, conn, `SELECT count(*) FROM shelf_book`) })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -539,11 +541,11 @@ func TestNothingIsRememberedOfAnUndoneAttempt(t *testing.T) {
 				t.Errorf("there are %d", n)
 			}
 			undone := errors.New("undone")
-			if err := crud.Attempt(ctx, conn, func() error {
+			if err := changes.Attempt(ctx, conn, func() error {
 				if _, err := conn.Exec(ctx, `DELETE FROM shelf_book`); err != nil {
 					return err
 				}
-				crud.Found(ctx, "shelf_book", "n", 0)
+				changes.RememberAs(ctx, "shelf_book", "n", 0)
 				return undone
 			}); !errors.Is(err, undone) {
 				return err
@@ -594,7 +596,7 @@ func TestMistakesInRelationsAreSeenAtOnce(t *testing.T) {
 		"the relation pair: there is no such list":                {{Table: "pair", LeftColumn: "one", RightColumn: "other", Only: []string{"set"}}},
 		"the relation pair: an item of things is named by number": {{Table: "pair", LeftColumn: "one", RightColumn: "other", Only: []string{"set"}, Set: &crud.List{By: []string{"number"}}}},
 	} {
-		e := &crud.Engine{Service: "test"}
+		e := crud.New(crud.Base{Service: "test"})
 		crud.Collect(e, crud.Resource[Thing]{Path: "things", Singular: "thing", Param: "thing_uuid", Table: "thing", Keys: []string{"uuid"}})
 		for _, link := range links {
 			link.On(e)

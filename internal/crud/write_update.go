@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -20,27 +24,29 @@ func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Rep
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	change := &ChangeOf[T]{Request: r, Sent: asked.sent, Tenant: scope, Carry: asked.carry}
+	change := &declaration.Change[T]{Request: r, Sent: asked.sent, Tenant: scope, Carry: asked.carry}
 	if err := k.updateNested(ctx, change, asked.nested); err != nil {
 		return rest.Reply{}, err
 	}
-	if !k.engine.Style.UpdateReply {
+	if !k.Style.UpdateReply {
 		return rest.Reply{}, nil
 	}
 	return k.reply(ctx, change.New, false)
 }
 
 // updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
-func (k *CollectionOf[T]) updateNested(ctx context.Context, change *ChangeOf[T], nested []sentNested[T]) error {
+func (k *CollectionOf[T]) updateNested(ctx context.Context, change *declaration.Change[T], nested []sentNested[T]) error {
 	err := k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		defer bound(ctx)()
+		defer changes.Bound(ctx)()
 		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
 		}
-		kept, err := k.keepWithheld(ctx, change, nested)
+		sent, withheld, err := k.KeepWithheld(ctx, change.Old, change.Sent)
 		if err != nil {
 			return err
 		}
+		change.Sent = sent
+		kept := slices.DeleteFunc(slices.Clone(nested), func(n sentNested[T]) bool { return slices.Contains(withheld, n.Name) })
 		if err := k.editNested(ctx, c, change, kept); err != nil {
 			return err
 		}
@@ -48,13 +54,13 @@ func (k *CollectionOf[T]) updateNested(ctx context.Context, change *ChangeOf[T],
 		return err
 	})
 	if err != nil {
-		return k.refused(err, change.New)
+		return k.Refused(err, change.New)
 	}
 	return nil
 }
 
 // editNested changes a loaded object as the client sent it, with what nested attributes change in the object itself.
-func (k *CollectionOf[T]) editNested(ctx context.Context, c store.Conn, change *ChangeOf[T], nested []sentNested[T]) error {
+func (k *CollectionOf[T]) editNested(ctx context.Context, c store.Conn, change *declaration.Change[T], nested []sentNested[T]) error {
 	return k.edit(ctx, c, change, func(o T) error {
 		if err := change.Sent.Into(o); err != nil {
 			return err
@@ -66,13 +72,13 @@ func (k *CollectionOf[T]) editNested(ctx context.Context, c store.Conn, change *
 // Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
 // Save, Changed and Committed. It serves operations that change a part of an object.
 func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, edit func(o T) error) error {
-	return k.changeIn(ctx, &ChangeOf[T]{Request: r}, func(_ context.Context, _ store.Conn, o T) error { return edit(o) }, nil)
+	return k.changeIn(ctx, &declaration.Change[T]{Request: r}, func(_ context.Context, _ store.Conn, o T) error { return edit(o) }, nil)
 }
 
 // changeIn is change with an edit that reads the database. shown returns the part of the object that the client has read, and
 // names in If-Match; nil is the whole.
 func (k *CollectionOf[T]) changeIn(
-	ctx context.Context, change *ChangeOf[T], edit func(ctx context.Context, c store.Conn, o T) error, shown func(o T) any,
+	ctx context.Context, change *declaration.Change[T], edit func(ctx context.Context, c store.Conn, o T) error, shown func(o T) any,
 ) (err error) {
 	if change.Tenant == "" {
 		if change.Tenant, err = k.engine.TenantOf(ctx, change.Request); err != nil {
@@ -86,14 +92,14 @@ func (k *CollectionOf[T]) changeIn(
 		return k.edit(ctx, c, change, func(o T) error { return edit(ctx, c, o) })
 	})
 	if err != nil {
-		return k.refused(err, change.New)
+		return k.Refused(err, change.New)
 	}
 	return nil
 }
 
 // edit changes a loaded object.
-func (k *CollectionOf[T]) edit(ctx context.Context, c store.Conn, change *ChangeOf[T], edit func(o T) error) error {
-	change.New = cloned(change.Old)
+func (k *CollectionOf[T]) edit(ctx context.Context, c store.Conn, change *declaration.Change[T], edit func(o T) error) error {
+	change.New = declaration.Cloned(change.Old)
 	if err := edit(change.New); err != nil {
 		return err
 	}
@@ -102,7 +108,7 @@ func (k *CollectionOf[T]) edit(ctx context.Context, c store.Conn, change *Change
 		return err
 	}
 	k.keepFixed(change)
-	if err := k.checkRefs(ctx, c, change, slices.Concat(k.ownerRefs, k.refs)); err != nil {
+	if err := k.checkRefs(ctx, c, change, slices.Concat(k.OwnerRefs, k.Refs)); err != nil {
 		return err
 	}
 	if err := k.validate(ctx, c, change); err != nil {
@@ -115,26 +121,26 @@ func (k *CollectionOf[T]) edit(ctx context.Context, c store.Conn, change *Change
 }
 
 // load finds the object to change, and refuses if it is not the one that the client has read.
-func (k *CollectionOf[T]) load(ctx context.Context, c store.Conn, change *ChangeOf[T], shown func(o T) any) (err error) {
-	if err := k.mayRead(ctx, c, change.Tenant); err != nil {
+func (k *CollectionOf[T]) load(ctx context.Context, c store.Conn, change *declaration.Change[T], shown func(o T) any) (err error) {
+	if err := rights.MayRead(ctx, c, k.Entity, change.Tenant); err != nil {
 		return err
 	}
 	if change.Old, err = k.NamedIn(ctx, c, change.Request, change.Tenant); err != nil {
 		return err
 	}
-	if err := k.mayWrite(ctx, c, change.Tenant); err != nil {
+	if err := rights.MayWrite(ctx, c, k.Entity, change.Tenant); err != nil {
 		return err
 	}
-	if len(change.Request.HTTP.Header.Values("If-Match")) == 0 && !k.engine.Style.UpdateReply {
+	if len(change.Request.HTTP.Header.Values("If-Match")) == 0 && !k.Style.UpdateReply {
 		return nil
 	}
-	if err := k.present(ctx, c, change.Tenant, []T{change.Old}); err != nil {
+	if err := k.LoadLinks(ctx, c, change.Tenant, []T{change.Old}); err != nil {
 		return err
 	}
 	if shown != nil {
 		return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
 	}
-	read, err := k.forCaller(ctx, change.Old)
+	read, err := k.ForCaller(ctx, change.Old)
 	if err != nil {
 		return err
 	}
@@ -147,11 +153,11 @@ func (k *CollectionOf[T]) Unchanged(ctx context.Context, c store.Conn, r *rest.R
 	if len(r.HTTP.Header.Values("If-Match")) == 0 {
 		return nil
 	}
-	object, err := k.find(ctx, c, tenantUUID, fmt.Sprint(key))
+	object, err := k.Find(ctx, c, tenantUUID, fmt.Sprint(key))
 	if err != nil {
 		return err
 	}
-	read, err := k.forCaller(ctx, object)
+	read, err := k.ForCaller(ctx, object)
 	if err != nil {
 		return err
 	}
@@ -159,31 +165,31 @@ func (k *CollectionOf[T]) Unchanged(ctx context.Context, c store.Conn, r *rest.R
 }
 
 // keepFixed undoes changes of fixed columns, before any hook reads them.
-func (k *CollectionOf[T]) keepFixed(change *ChangeOf[T]) {
+func (k *CollectionOf[T]) keepFixed(change *declaration.Change[T]) {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
-	for _, col := range k.columns {
-		if k.fixed(col) {
-			after.FieldByIndex(col.index).Set(before.FieldByIndex(col.index))
+	for _, col := range k.Columns {
+		if k.Fixed(col) {
+			after.FieldByIndex(col.Index).Set(before.FieldByIndex(col.Index))
 		}
 	}
 }
 
 // writeChanges writes the columns that differ. Fixed columns never do.
-func (k *CollectionOf[T]) writeChanges(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+func (k *CollectionOf[T]) writeChanges(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
-	args := &arguments{}
+	args := &query.Arguments{}
 	var sets []string
-	for _, col := range k.columns {
-		value := after.FieldByIndex(col.index)
-		if !k.fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.index).Interface(), value.Interface()) {
-			sets = append(sets, col.name+" = "+args.add(value.Interface()))
+	for _, col := range k.Columns {
+		value := after.FieldByIndex(col.Index)
+		if !k.Fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.Index).Interface(), value.Interface()) {
+			sets = append(sets, col.Name+" = "+args.Add(value.Interface()))
 		}
 	}
 	if len(sets) == 0 {
 		return nil
 	}
-	knows(ctx).changes(k.Table)
-	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.itself(change.Old, args), args.values...)
+	changes.MemoryOf(ctx).Changed(k.Table)
+	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.Itself(change.Old, args), args.Values...)
 	return err
 }
 
@@ -195,42 +201,47 @@ func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Req
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	knows(ctx).changes(k.Table)
+	changes.MemoryOf(ctx).Changed(k.Table)
 	if _, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+column+" = $1 WHERE "+column+" = $2", to, from); err != nil {
 		return err
 	}
 	for _, old := range objects {
-		changed := cloned(old)
+		changed := declaration.Cloned(old)
 		edit(changed)
-		if err := k.record(ctx, c, &ChangeOf[T]{Request: r, Tenant: k.tenantOf(old), Old: old, New: changed}); err != nil {
+		if err := k.record(ctx, c, &declaration.Change[T]{Request: r, Tenant: k.TenantOf(old), Old: old, New: changed}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The fixed columns are those of the key, the tenant, the database's own, and those set only on create.
-func (k *CollectionOf[T]) fixed(col column) bool {
-	if col.fixed || col.generated || col.computed || col.name == tenantColumn {
-		return true
-	}
-	for _, key := range k.Keys {
-		if key == col.name && col.kind != text {
-			return true
-		}
-	}
-	return false
+// edited is what the body of a PUT changes.
+type edited[T declaration.Pointer] struct {
+	sent   rest.Object
+	carry  any
+	nested []sentNested[T]
 }
 
-// itself returns the condition for the object's own row.
-func (k *CollectionOf[T]) itself(o T, args *arguments) string {
-	keys := k.Keys[:1]
-	if k.document != nil {
-		keys = k.Keys
+// edited returns what the body of a PUT changes, as it was read ahead, or now.
+func (k *CollectionOf[T]) edited(ctx context.Context, r *rest.Request) (*edited[T], error) {
+	if e, ok := r.Ahead.(*edited[T]); ok {
+		return e, nil
 	}
-	conditions := make([]string, len(keys))
-	for i, key := range keys {
-		conditions[i] = key + " = " + args.add(k.field(o, key))
+	body := k.Partial
+	if k.recursive(r) {
+		body = k.bodies().update
 	}
-	return strings.Join(conditions, " AND ")
+	sent, err := r.ObjectOf(body)
+	if err != nil {
+		return nil, err
+	}
+	change := &declaration.Change[T]{Request: r, Sent: sent}
+	if err := k.receive(ctx, change); err != nil {
+		return nil, err
+	}
+	out := &edited[T]{sent: sent, carry: change.Carry}
+	if k.recursive(r) {
+		out.nested, err = k.receiveNested(ctx, r, sent, false)
+	}
+	return out, err
 }

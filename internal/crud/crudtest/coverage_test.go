@@ -39,7 +39,9 @@ type rules struct {
 
 // Whatever is declared, in whatever way, the suite fails for each operation that no check has reached.
 func TestEveryOperationMustBeTested(t *testing.T) {
-	e := &crud.Engine{Service: "test", Prefix: "/api/test", DB: storetest.SQLite(t), Style: crud.Style{CreateStatus: http.StatusCreated, Duplicate: apierr.Invalid}}
+	e := crud.New(crud.Base{
+		Service: "test", Prefix: "/api/test", DB: storetest.SQLite(t), Style: crud.Style{CreateStatus: http.StatusCreated, Duplicate: apierr.Invalid},
+	})
 	crud.Collect(e, crud.Resource[shelf]{Path: "shelves", Singular: "shelf", Param: "shelf_id", Table: "shelf", Keys: []string{"id"}, Only: []string{"create"}})
 	crud.Collect(e, crud.Resource[book]{Path: "books", Singular: "book", Param: "book_id", Table: "book", Keys: []string{"id"}, Only: []string{"read", "list"}})
 	crud.Link[shelf, book]{

@@ -1,4 +1,4 @@
-package crud
+package changes
 
 import (
 	"context"
@@ -10,11 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// maxTogether is how many requests share a transaction at most. A longer one is undone more often because of what others write meanwhile.
-const maxTogether = 8
+// maxBatch is how many requests share a transaction at most. A longer one is undone more often because of what others write meanwhile.
+const maxBatch = 8
 
 // turnFor is how long a turn lasts at most. A database that is silent would otherwise hold up all who wait.
 const turnFor = 30 * time.Second
@@ -35,7 +36,7 @@ type share struct {
 	ctx context.Context //nolint:containedctx // the request's own: what it does runs with it
 	do  func(ctx context.Context, c store.Conn) error
 	// after is what the request reads when all is committed, or nil.
-	after reading
+	after Reading
 
 	// done is closed when the fields below are set: the result, and whether it has to be tried in a transaction of its own.
 	done  chan struct{}
@@ -46,17 +47,17 @@ type share struct {
 // errApart ends a shared transaction, whose shares are then done one by one.
 var errApart = errors.New("each is done by itself")
 
-// inTurn is InTx for a transaction that writes rows of many tables. Several that wait for their turn share one: it is committed with all that
+// InBatch is InTx for a transaction that writes rows of many tables. Several that wait for their turn share one: it is committed with all that
 // they do, or undone, and then each runs by itself, so that no request fails because of another. If nobody knows whether it was
 // committed, all of them get that error. do sees what those before it in the transaction have written, as if they had been committed, which
 // they are, if it is. What the requests read after the commit is then read for all at once, where that succeeds; after tells whether it
 // did.
-func (e *Engine) inTurn(ctx context.Context, do func(ctx context.Context, c store.Conn) error, after reading) error {
+func (e *Transactions) InBatch(ctx context.Context, do func(ctx context.Context, c store.Conn) error, after Reading) error {
 	if transactionOf(ctx) != nil { // who has a transaction must not wait for those who wait for one
 		return e.InTx(ctx, do)
 	}
 	s := &share{ctx: ctx, do: do, after: after, done: make(chan struct{})}
-	q := &e.nesting
+	q := &e.waiting
 	if err := q.enter(ctx, s); err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (q *queue) leave() { <-q.turn }
 func (q *queue) take(s *share) []*share {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := min(len(q.waiting), maxTogether-1)
+	n := min(len(q.waiting), maxBatch-1)
 	taken := append([]*share{s}, q.waiting[:n]...)
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	return taken
@@ -140,7 +141,7 @@ func (q *queue) take(s *share) []*share {
 // doAll does the shares in one transaction, leaves the turn, and tells each its result. A request that ends meanwhile undoes nothing. Each
 // is done alone after whatever certainly undid the transaction. Once all have run, a panic or store.ErrUnavailable leaves open whether
 // it was committed, and nothing is done twice.
-func (e *Engine) doAll(q *queue, shares []*share) {
+func (e *Transactions) doAll(q *queue, shares []*share) {
 	err, ran := errApart, false
 	defer func() {
 		if p := recover(); p != nil { // a share that panics will do so again, alone; the panic's text may be the request's
@@ -171,7 +172,7 @@ func (e *Engine) doAll(q *queue, shares []*share) {
 		again = true
 		tx := transactionOf(ctx)
 		for _, s := range shares {
-			if len(tx.knows.made) > maxMade {
+			if len(tx.memory.made) > maxMade {
 				return errApart // it has taken as long as others may wait
 			}
 			if err := s.inside(ctx, tx, c); err != nil {
@@ -192,4 +193,41 @@ func (s *share) inside(ctx context.Context, tx *transaction, c store.Conn) error
 		defer cancel()
 	}
 	return s.do(tx.audit.In(own), c)
+}
+
+// Reading is what a request reads of what it has made, after the commit.
+type Reading interface {
+	// ReadAll reads it for this request and for those of the others that are of its kind, in one transaction. If that fails, each
+	// request has to read by itself.
+	ReadAll(ctx context.Context, others []Reading) error
+	// WasRead reports whether it was read.
+	WasRead() bool
+}
+
+// readAll reads what the requests of a committed transaction read after it. It fails nobody: who was not served reads by itself, and a
+// panic here will be a panic there.
+func (e *Transactions) readAll(shares []*share) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.Error("panic while replies were read together", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+		}
+	}()
+	// The first request's caller may be denied something. Those who read here are denied nothing.
+	ctx, cancel := context.WithTimeout(principal.NewContext(context.WithoutCancel(shares[0].ctx), nil), turnFor)
+	defer cancel()
+	var after []Reading
+	for _, s := range shares {
+		if s.after != nil {
+			after = append(after, s.after)
+		}
+	}
+	for i, a := range after {
+		if a.WasRead() {
+			continue
+		}
+		if err := a.ReadAll(ctx, after[i:]); err != nil {
+			slog.Debug("replies are read one by one", "error", err)
+			return
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package crud
+package changes
 
 import (
 	"context"
@@ -27,15 +27,11 @@ func AddUp(ctx context.Context, db store.DB) error {
 	})
 }
 
-// counted says that the transaction of ctx creates or deletes an object of a counted collection.
-func (k *CollectionOf[T]) counted(ctx context.Context) {
-	if k.Counted {
-		transactionOf(ctx).counted++
-	}
-}
+// Count says that the transaction of ctx creates or deletes an object of a counted collection.
+func Count(ctx context.Context) { transactionOf(ctx).counted++ }
 
 // addUp adds row_count up if it is time, after a commit. A failure is not the caller's: the next one tries again.
-func (e *Engine) addUp(ctx context.Context, changes int) {
+func (e *Transactions) addUp(ctx context.Context, changes int) {
 	if changes <= 0 || e.uncounted.Add(int64(changes)) < addUpAfter {
 		return
 	}

@@ -1,4 +1,4 @@
-package crud
+package query
 
 import (
 	"context"
@@ -7,14 +7,15 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// inScope returns the condition for the rows that a list shows.
-func (k *CollectionOf[T]) inScope(recurse bool, scope string) string {
-	if k.Scope != PerTenant {
+// InScope returns the condition for the rows that a list shows.
+func (k *Reader[T]) InScope(recurse bool, scope string) string {
+	if k.Scope != declaration.PerTenant {
 		return "CAST(" + scope + " AS text) IS NOT NULL" // every placeholder must be used, and have a type
 	}
 	where := k.Owner + " = " + scope
@@ -27,34 +28,34 @@ func (k *CollectionOf[T]) inScope(recurse bool, scope string) string {
 	return where
 }
 
-// listed returns the condition for a column's value to be in a JSON list: one statement, however long the list is.
-func (e *Engine) listed(column string, of kind, list string) string {
-	if e.DB.Engine() == "postgres" {
-		return e.Among(column, "SELECT CAST(value AS "+of.postgres()+") FROM json_array_elements_text(CAST("+list+" AS json))")
+// Listed returns the condition for a column's value to be in a JSON list: one statement, however long the list is.
+func Listed(db store.DB, column string, of declaration.ColumnKind, list string) string {
+	if db.Engine() == "postgres" {
+		return Among(db, column, "SELECT CAST(value AS "+of.Postgres()+") FROM json_array_elements_text(CAST("+list+" AS json))")
 	}
-	return e.Among(column, "SELECT value FROM json_each("+list+")")
+	return Among(db, column, "SELECT value FROM json_each("+list+")")
 }
 
-func (k *CollectionOf[T]) filter(ctx context.Context, f rest.Filter, scope string, args *arguments) string {
+func (k *Reader[T]) filter(ctx context.Context, f rest.Filter, scope string, args *Arguments) string {
 	if m, ok := k.Matches[f.Name]; ok {
 		if m.Several {
 			typed := strings.Split(f.Value, ",")
-			return fmt.Sprintf(k.engine.seen(ctx, k.matches[f.Name], args.add), args.addAll(typed[:min(len(typed), rest.MaxLimit)]))
+			return fmt.Sprintf(k.visible(ctx, k.MatchSQL[f.Name], args.Add), args.addAll(typed[:min(len(typed), rest.MaxLimit)]))
 		}
 		typed := f.Value
 		if m.Fold != nil {
 			typed = m.Fold(typed)
 		}
-		value, possible := column{kind: matchKinds[m.Type]}.argument(typed)
+		value, possible := declaration.Column{Kind: declaration.MatchKinds[m.Type]}.Argument(typed)
 		if !possible {
 			return "1 = 0"
 		}
-		placeholder := args.add(value)
-		condition := k.engine.seen(ctx, k.matches[f.Name], args.add)
+		placeholder := args.Add(value)
+		condition := k.visible(ctx, k.MatchSQL[f.Name], args.Add)
 		if m.Indexed {
 			indexed := "1 = 1"
-			if grams := k.engine.trigrams(typed); grams != "" {
-				indexed = k.Keys[0] + " IN " + matching(k.Table, args.add(grams))
+			if grams := k.trigrams(typed); grams != "" {
+				indexed = k.Keys[0] + " IN " + matching(k.Table, args.Add(grams))
 			}
 			condition = fmt.Sprintf(condition, placeholder, indexed)
 		} else {
@@ -66,31 +67,31 @@ func (k *CollectionOf[T]) filter(ctx context.Context, f rest.Filter, scope strin
 		return condition
 	}
 	col := k.shown(f.Name, scope)
-	if col.kind == identifier && strings.Contains(f.Value, ",") {
+	if col.Kind == declaration.Identifier && strings.Contains(f.Value, ",") {
 		return k.anyOf(col, strings.Split(f.Value, ","), args)
 	}
-	value, possible := col.argument(f.Value)
+	value, possible := col.Argument(f.Value)
 	if !possible {
 		return "1 = 0"
 	}
-	return k.seen(ctx, col, args.add).name + " = " + args.add(value)
+	return k.seen(ctx, col, args.Add).Name + " = " + args.Add(value)
 }
 
 // shown returns a column as the tenant of the scope reads it.
-func (k *CollectionOf[T]) shown(name, scope string) column {
-	col := k.byName[name]
+func (k *Reader[T]) shown(name, scope string) declaration.Column {
+	col := k.Column(name)
 	if expression, ok := k.Shown[name]; ok {
-		col.name = "(" + strings.ReplaceAll(expression, "%[1]s", scope) + ")"
+		col.Name = "(" + strings.ReplaceAll(expression, "%[1]s", scope) + ")"
 	}
 	return col
 }
 
 // anyOf returns the condition for a list of UUIDs, as existing clients send it.
-func (k *CollectionOf[T]) anyOf(col column, typed []string, args *arguments) string {
+func (k *Reader[T]) anyOf(col declaration.Column, typed []string, args *Arguments) string {
 	conditions := []string{"1 = 0"}
 	for _, t := range typed[:min(len(typed), rest.MaxLimit)] {
-		if value, possible := col.argument(t); possible {
-			conditions = append(conditions, col.name+" = "+args.add(value))
+		if value, possible := col.Argument(t); possible {
+			conditions = append(conditions, col.Name+" = "+args.Add(value))
 		}
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
@@ -98,17 +99,17 @@ func (k *CollectionOf[T]) anyOf(col column, typed []string, args *arguments) str
 
 // search looks for the literal term in every searched column: %, _ and \ have no special meaning. A collection without such
 // columns ignores the term.
-func (k *CollectionOf[T]) search(ctx context.Context, c store.Conn, term string, args *arguments) (string, error) {
+func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args *Arguments) (string, error) {
 	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
 		return "1 = 1", nil // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
 	term = store.Fold(term)
 	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(term)
-	if k.engine.Style.SearchWords {
+	if k.Style.SearchWords {
 		pattern = strings.Join(strings.Fields(pattern), "%")
 	}
-	placeholder := args.add("%" + pattern + "%")
-	grams, few := k.engine.trigrams(term), false
+	placeholder := args.Add("%" + pattern + "%")
+	grams, few := k.trigrams(term), false
 	if k.Said != nil {
 		var err error
 		if few, err = k.fewHave(ctx, c, term, "%"+pattern+"%"); err != nil {
@@ -124,21 +125,21 @@ func (k *CollectionOf[T]) search(ctx context.Context, c store.Conn, term string,
 		if grams == "" {
 			return condition
 		}
-		return row + "id IN " + matching(table, args.add(grams)) + " AND " + condition
+		return row + "id IN " + matching(table, args.Add(grams)) + " AND " + condition
 	}
 	conditions := make([]string, 0, len(k.Search)+1)
 	switch {
 	case k.SearchText == "":
-	case k.key().kind == integer:
+	case k.KeyColumn().Kind == declaration.Integer:
 		conditions = append(conditions, has(k.Table, "", k.SearchText))
 	default:
 		conditions = append(conditions, k.SearchText+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	for _, name := range k.Search {
-		conditions = append(conditions, k.seen(ctx, k.byName[name], args.add).searched()+" LIKE "+placeholder+` ESCAPE '\'`)
+		conditions = append(conditions, k.seen(ctx, k.Column(name), args.Add).Searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	if k.Said != nil {
-		said := k.Said(ctx, strings.Fields(term), args.add)
+		said := k.Said(ctx, strings.Fields(term), args.Add)
 		switch {
 		case said == "":
 		case few: // each by its own index
@@ -150,12 +151,12 @@ func (k *CollectionOf[T]) search(ctx context.Context, c store.Conn, term string,
 	}
 	var queries []string
 	for i, f := range k.Found {
-		if f.mayHave(term) {
-			queries = append(queries, fmt.Sprintf(k.engine.seen(ctx, k.finds[i], args.add), has(f.Table, "x.", "search_text")))
+		if mayHave(f, term) {
+			queries = append(queries, fmt.Sprintf(k.visible(ctx, k.FoundSQL[i], args.Add), has(f.Table, "x.", "search_text")))
 		}
 	}
 	if len(queries) > 0 {
-		conditions = append(conditions, k.engine.Among(k.Keys[0], strings.Join(queries, " UNION ")))
+		conditions = append(conditions, Among(k.DB, k.Keys[0], strings.Join(queries, " UNION ")))
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")", nil
 }
@@ -165,22 +166,22 @@ func (k *CollectionOf[T]) search(ctx context.Context, c store.Conn, term string,
 var most = map[string]int{"postgres": 5000, "sqlite": 20_000}
 
 // fewHave reports whether indexes find the rows whose text has a folded term, and those that Said names, and neither are too many.
-func (k *CollectionOf[T]) fewHave(ctx context.Context, c store.Conn, term, pattern string) (bool, error) {
-	grams := k.engine.gramsOf(term)
+func (k *Reader[T]) fewHave(ctx context.Context, c store.Conn, term, pattern string) (bool, error) {
+	grams := k.gramsOf(term)
 	if grams == "" {
 		return false, nil
 	}
-	queries := map[string]*arguments{"SELECT 1 FROM " + k.Table + " WHERE " + k.SearchText + ` LIKE $1 ESCAPE '\'`: {[]any{pattern}}}
-	if k.engine.DB.Engine() == "sqlite" {
-		queries = map[string]*arguments{strings.Trim(matching(k.Table, "$1"), "()"): {[]any{grams}}}
+	queries := map[string]*Arguments{"SELECT 1 FROM " + k.Table + " WHERE " + k.SearchText + ` LIKE $1 ESCAPE '\'`: {[]any{pattern}}}
+	if k.DB.Engine() == "sqlite" {
+		queries = map[string]*Arguments{strings.Trim(matching(k.Table, "$1"), "()"): {[]any{grams}}}
 	}
-	other := &arguments{}
-	if said := k.Said(ctx, strings.Fields(term), other.add); said != "" {
+	other := &Arguments{}
+	if said := k.Said(ctx, strings.Fields(term), other.Add); said != "" {
 		queries["SELECT 1 FROM "+k.Table+" WHERE "+said] = other
 	}
-	most := most[k.engine.DB.Engine()]
+	most := most[k.DB.Engine()]
 	for query, args := range queries {
-		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM ("+query+" LIMIT "+strconv.Itoa(most)+") AS found", args.values...)
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM ("+query+" LIMIT "+strconv.Itoa(most)+") AS found", args.Values...)
 		if err != nil || n == most {
 			return false, err
 		}
@@ -194,7 +195,7 @@ func matching(table, grams string) string {
 }
 
 // from is the table for a statement that finds rows by a condition: by their numbers, if the search index does.
-func (k *CollectionOf[T]) from(where string) string {
+func (k *Reader[T]) from(where string) string {
 	if strings.Contains(where, k.Table+"_search MATCH ") {
 		return k.byNumber()
 	}
@@ -206,17 +207,17 @@ const mostTrigrams = 24
 
 // trigrams returns what SQLite's indexes are asked for the rows whose texts may have a folded term, or "" if they cannot tell: they know of
 // three characters that follow each other. PostgreSQL takes them from the pattern itself.
-func (e *Engine) trigrams(term string) string {
-	if e.DB.Engine() == "postgres" {
+func (k *Reader[T]) trigrams(term string) string {
+	if k.DB.Engine() == "postgres" {
 		return ""
 	}
-	return e.gramsOf(term)
+	return k.gramsOf(term)
 }
 
 // gramsOf returns the trigrams of a term, or "" if it is too short to have one.
-func (e *Engine) gramsOf(term string) string {
+func (k *Reader[T]) gramsOf(term string) string {
 	parts := []string{term}
-	if e.Style.SearchWords {
+	if k.Style.SearchWords {
 		parts = strings.Fields(term)
 	}
 	var grams []string
@@ -230,33 +231,38 @@ func (e *Engine) gramsOf(term string) string {
 }
 
 // mayHave reports whether the data may contain a folded term. Spaces say nothing: between words they stand for anything.
-func (f Elsewhere) mayHave(term string) bool {
+func mayHave(f declaration.Elsewhere, term string) bool {
 	return f.Characters == "" || !strings.ContainsFunc(term, func(r rune) bool { return !unicode.IsSpace(r) && !strings.ContainsRune(f.Characters, r) })
 }
 
 // Among returns the condition for a column's value to be one that a query finds, in a form that an index serves beside other
 // conditions: PostgreSQL reads all rows for an OR with a subquery, but looks up an array.
-func (e *Engine) Among(column, query string) string {
-	if e.DB.Engine() == "postgres" {
+func Among(db store.DB, column, query string) string {
+	if db.Engine() == "postgres" {
 		return column + " = ANY (ARRAY(" + query + "))"
 	}
 	return column + " IN (" + query + ")"
 }
 
-// selected selects the columns as they are.
-func (k *CollectionOf[T]) selected() string { return k.queries().columns.plain }
+// Selected selects the columns as they are.
+func (k *Reader[T]) Selected() string { return k.queries().columns.Plain }
 
-// selectedAs selects the columns, as SQL for [seen], under names that scan into a field of that prefix.
-func (k *CollectionOf[T]) selectedAs(prefix string) string {
-	names := make([]string, len(k.columns))
-	for i, c := range k.columns {
-		if c.virtual {
-			c.name = c.reads.declared
+// SelectedFor selects the columns as they are for the caller of ctx.
+func (k *Reader[T]) SelectedFor(ctx context.Context, add func(value any) (placeholder string)) string {
+	return k.visible(ctx, k.queries().columns, add)
+}
+
+// selectedAs selects the columns, as [declaration.SQL], under names that scan into a field of that prefix.
+func (k *Reader[T]) selectedAs(prefix string) string {
+	names := make([]string, len(k.Columns))
+	for i, c := range k.Columns {
+		if c.Virtual {
+			c.Name = c.Reads.Declared
 		}
-		if c.scan = prefix + c.scan; prefix == "" {
-			names[i] = c.selected()
+		if c.Scan = prefix + c.Scan; prefix == "" {
+			names[i] = c.Selected()
 		} else {
-			names[i] = c.name + ` AS "` + c.scan + `"`
+			names[i] = c.Name + ` AS "` + c.Scan + `"`
 		}
 	}
 	return strings.Join(names, ", ")

@@ -1,20 +1,16 @@
-package crud
+package declaration
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"sync"
 
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// ResourceOf declares one collection of objects of type T. It gives the routes, the required accesses, the SQL, the validation and
+// Resource declares one collection of objects of type T. It gives the routes, the required accesses, the SQL, the validation and
 // the definition. See doc.go for T's struct tags.
-type ResourceOf[T pointer] struct {
+type Resource[T Pointer] struct {
 	// Path is the collection's path, without leading and trailing slashes: "users", "endpoints/sip".
 	Path string
 	// Singular is the name of one object: "user". Param is its path parameter: "user_id". Title is its name in refusals, if that
@@ -44,9 +40,7 @@ type ResourceOf[T pointer] struct {
 	// those that a query may fix. Each is a column of T, or one of Virtual.
 	Order, Search, Filters []string
 	// Virtual are SQL expressions of type text over the table's columns, by name: {"fullname": "firstname || ' ' || lastname"}. They, Matches
-	// and Found may read other tables: those of collections, of links, and of a [Source]. They stand in braces, and have aliases:
-	// "SELECT v.number FROM {confd_voicemail} v WHERE v.id = ...". For a caller who is denied to read some of the objects, or that they are
-	// linked, their rows are not there. {+confd_voicemail} v is read as it is, for what nobody learns anything by.
+	// and Found may read other tables: those of collections, of links, and of a Source. They stand in braces: see [SQL].
 	Virtual map[string]string
 	// Aliases are further names of filters on columns.
 	Aliases map[string]string
@@ -59,7 +53,7 @@ type ResourceOf[T pointer] struct {
 	Matches map[string]Match
 	// Views are other forms of a list's objects, which the query parameter `view` names. An unknown view is refused; if Views is
 	// nil there is no such parameter.
-	Views map[string]ViewOf[T]
+	Views map[string]View[T]
 	// ReadViews are other forms of one object, which the query parameter `view` of its GET names: each changes the object that is
 	// shown.
 	ReadViews map[string]func(ctx context.Context, c store.Conn, object T) error
@@ -85,10 +79,10 @@ type ResourceOf[T pointer] struct {
 	// them. It is for objects that belong to one tenant, of which a tenant may have very many.
 	Counted bool
 	// Preview, if set, gives DELETE the query parameter dry_run: nothing is deleted, and the reply says what would be. Guard does not run.
-	Preview *PreviewOf[T]
+	Preview *Preview[T]
 	// Shrink, if set, runs before the transaction of a DELETE, unless that is of several operations. It deletes in short transactions of its
 	// own what goes with an object that has much: others write between them. It refuses what the delete would refuse.
-	Shrink func(ctx context.Context, change *ChangeOf[T]) error
+	Shrink func(ctx context.Context, change *Change[T]) error
 	// Bounded is how many objects a list counts at most, or 0: its `total` and `filtered` are no larger. It is for collections that grow
 	// without end, of which nobody reads the last page.
 	Bounded int
@@ -108,26 +102,26 @@ type ResourceOf[T pointer] struct {
 	// All hooks may be nil. Those that take a Conn run in the transaction, and may run again with it.
 
 	// Receive runs before the transaction of a create or an update, for slow work.
-	Receive func(ctx context.Context, change *ChangeOf[T]) error
+	Receive func(ctx context.Context, change *Change[T]) error
 	// Prepare runs before Validate, on create and on every update. It fills in the fields that the server decides, and normalizes
 	// what was sent. It is the only hook that may change Change.New; on an update the engine undoes its changes of fixed columns.
-	Prepare func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	Prepare func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Validate refuses, on create and on every update, what the schema cannot. It changes nothing: it gets a copy of the object.
-	Validate func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	Validate func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Save writes the data in other tables, after the row. Like all later hooks, it does not change the object.
-	Save func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Guard refuses a delete, and reads what later hooks need of the object before it is gone.
-	Guard func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Load fills in the fields that are not columns, for at most 1000 objects at a time, with one query each.
 	Load func(ctx context.Context, c store.Conn, objects []T) error
 	// Beside are an object's own data in other tables, each by the column that refers to the object. They are filled in before
 	// Load, not queried if there are no rows, and written before Save.
-	Beside []BesideOf[T]
+	Beside []Beside[T]
 	// Present adapts objects to the tenant that reads them, after Load. It has no effect on stored data.
 	Present func(ctx context.Context, c store.Conn, tenant string, objects []T) error
 	// Changed runs last in the transaction; Committed runs after the commit, before the reply.
-	Changed   func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
-	Committed func(change *ChangeOf[T])
+	Changed   func(ctx context.Context, c store.Conn, change *Change[T]) error
+	Committed func(change *Change[T])
 }
 
 // Scope says who owns the objects of a collection.
@@ -142,11 +136,11 @@ const (
 	Master
 )
 
-// tenantColumn is the column of the tenant that owns an object.
-const tenantColumn = "tenant_uuid"
+// TenantColumn is the column of the tenant that owns an object.
+const TenantColumn = "tenant_uuid"
 
-// ChangeOf is one create (Old is nil), update, or delete (New is nil).
-type ChangeOf[T pointer] struct {
+// Change is one create (Old is nil), update, or delete (New is nil).
+type Change[T Pointer] struct {
 	Request *rest.Request
 	// Sent is what the client sent; it distinguishes null from absent.
 	Sent rest.Object
@@ -157,15 +151,15 @@ type ChangeOf[T pointer] struct {
 	Carry any
 }
 
-// PreviewOf says what a delete would take with it.
-type PreviewOf[T pointer] struct {
+// Preview says what a delete would take with it.
+type Preview[T Pointer] struct {
 	Reply *rest.Schema
 	// Show returns the reply, of that schema, or refuses what a delete would refuse.
-	Show func(ctx context.Context, c store.Conn, change *ChangeOf[T]) (any, error)
+	Show func(ctx context.Context, c store.Conn, change *Change[T]) (any, error)
 }
 
-// BesideOf is an object's own data in another table.
-type BesideOf[T pointer] struct {
+// Beside is an object's own data in another table.
+type Beside[T Pointer] struct {
 	// From is the table, and By its column that refers to the first key.
 	From, By string
 	// Refers are columns of the table that refer to objects of other collections, each with the collection and its attribute that the
@@ -179,11 +173,11 @@ type BesideOf[T pointer] struct {
 	Load  func(ctx context.Context, c store.Conn, objects []T) error
 	Blank func(o T)
 	// Save writes it, if Save of the resource does not.
-	Save func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
 }
 
-// ViewOf is another form of a list's objects.
-type ViewOf[T pointer] struct {
+// View is another form of a list's objects.
+type View[T Pointer] struct {
 	// Item describes an item, for the definition.
 	Item *rest.Schema
 	// Of are the attributes that items are made of: linked objects in other attributes are not loaded.
@@ -222,124 +216,5 @@ type Match struct {
 	Fold func(typed string) string
 }
 
-// matchKinds are the types of a Match.
-var matchKinds = map[string]kind{"": text, "uuid": identifier, "integer": integer, "date-time": other}
-
-// on prepares the resource.
-func (r ResourceOf[T]) on(e *Engine) *CollectionOf[T] {
-	k := &CollectionOf[T]{ResourceOf: r, engine: e, columns: columnsOf(structOf[T]()), byName: map[string]column{}, schema: rest.SchemaFor(structOf[T]())}
-	for name, expression := range r.Virtual {
-		reads := seen("(" + expression + ")")
-		k.byName[name] = column{name: reads.plain, kind: text, virtual: true, reads: reads}
-	}
-	for i := range k.columns {
-		c := &k.columns[i]
-		name := c.name
-		if c.computed {
-			if r.Virtual[name] == "" {
-				panic(fmt.Sprintf("%s computes %q, which Virtual does not have", r.Path, name)) // a mistake in the declaration, which every start reports
-			}
-			c.reads, c.virtual = k.byName[name].reads, true
-			c.name = c.reads.plain
-		}
-		k.byName[name] = *c
-	}
-	if k.Owner == "" {
-		k.Owner = tenantColumn
-	}
-	if k.Rel == "" {
-		k.Rel = underscored(r.Path)
-	}
-	for alias, name := range r.Aliases {
-		k.byName[alias] = k.mustHave(name)
-	}
-	k.check()
-	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant, Docs: map[string]string{}, Formats: map[string]string{}}
-	for name, match := range r.Matches {
-		k.list.Docs[name] = match.Doc
-		if match.Type == "date-time" {
-			k.list.Formats[name] = match.Type
-		}
-	}
-	for _, name := range r.Filters {
-		if k.byName[name].kind == boolean {
-			k.list.Booleans = append(k.list.Booleans, name)
-		}
-	}
-	if r.Views != nil {
-		k.list.Views, k.list.ViewItems = slices.Sorted(maps.Keys(r.Views)), map[string]*rest.Schema{}
-		for _, name := range k.list.Views {
-			k.list.ViewItems[name] = r.Views[name].Item
-		}
-	}
-	for _, b := range r.Beside {
-		k.beside = append(k.beside, loader{
-			from: b.From, by: b.By,
-			load: func(ctx context.Context, c store.Conn, _ string, objects any) error {
-				return b.Load(ctx, c, objects.([]T))
-			},
-			blank: func(objects any) {
-				for _, o := range objects.([]T) {
-					b.Blank(o)
-				}
-			},
-		})
-	}
-	for _, attribute := range slices.Sorted(maps.Keys(r.Apart)) {
-		k.apart = append(k.apart, apart[T]{attribute, r.Apart[attribute]})
-	}
-	k.findsBy()
-	k.queries = sync.OnceValue(k.makeQueries)
-	k.partial = k.schema.Partial()
-	k.bodies = sync.OnceValue(k.makeBodies)
-	k.audited = auditedFields(k.schema, k.columns)
-	k.refs = refsOf(k.columns, false)
-	k.ownerRefs = refsOf(k.columns, true)
-	return k
-}
-
-func (k *CollectionOf[T]) keptBeside() map[string][]string {
-	out := map[string][]string{}
-	for _, b := range k.Beside {
-		out[b.From] = append(slices.Sorted(maps.Keys(b.Refers)), b.By)
-	}
-	return out
-}
-
-func (k *CollectionOf[T]) readViews() []string { return slices.Sorted(maps.Keys(k.ReadViews)) }
-
-// check panics if the declaration has a mistake, which every start reports.
-func (k *CollectionOf[T]) check() {
-	for _, name := range slices.Concat(k.Order, k.Search, k.Keys, k.Names, k.Several, slices.Collect(maps.Keys(k.Shown))) {
-		k.mustHave(name)
-	}
-	for _, name := range k.Filters {
-		if k.Matches[name].Condition == "" {
-			k.mustHave(name)
-		}
-	}
-	for _, c := range k.columns {
-		if _, ok := k.byName[c.of]; c.of != "" && !ok {
-			panic(fmt.Sprintf("%s makes %q of %q, which it does not have", k.Path, c.name, c.of))
-		}
-	}
-	for _, b := range k.Beside {
-		if len(b.Refers) > 0 && b.Changes == "" && b.Loses == nil {
-			panic(fmt.Sprintf("%s: %s refers to other objects, and nothing says who may lose that", k.Path, b.From))
-		}
-	}
-	for name, m := range k.Matches {
-		if _, ok := matchKinds[m.Type]; !ok {
-			panic(fmt.Sprintf("%s: the filter %s has no type %q", k.Path, name, m.Type))
-		}
-	}
-}
-
-// mustHave returns a column that the declaration names.
-func (k *CollectionOf[T]) mustHave(name string) column {
-	c, ok := k.byName[name]
-	if !ok {
-		panic(fmt.Sprintf("%s has no column %q", k.Path, name))
-	}
-	return c
-}
+// MatchKinds are the types of a Match, by their names.
+var MatchKinds = map[string]ColumnKind{"": Text, "uuid": Identifier, "integer": Integer, "date-time": Other}

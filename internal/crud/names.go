@@ -2,20 +2,25 @@ package crud
 
 import (
 	"context"
-	"reflect"
 
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // The engine's types have two names: one by the type of an object, which declarations and hooks use, and one by the type of the pointer to
-// it, which the engine's own code uses. Go compiles generic code once for each shape of its type arguments, and all pointers have one: forty
-// resources take no more code, and no longer to compile, than one. Where a comment speaks of an object or a field of T, it is what T points to.
+// it, which the engine's own code uses, so that it is compiled once: see [declaration.Pointer].
 
 type (
+	// Base is what all collections of a service have in common.
+	Base = declaration.Base
 	// Beside is an object's own data in another table.
-	Beside[T any] = BesideOf[*T]
+	Beside[T any] = declaration.Beside[*T]
 	// Change is one create (Old is nil), update, or delete (New is nil).
-	Change[T any] = ChangeOf[*T]
+	Change[T any] = declaration.Change[*T]
 	// Check refuses to make or to end links.
 	Check[L, R any] = CheckOf[*L, *R]
 	// Children lists the objects of a collection that belong to one object of another.
@@ -28,10 +33,14 @@ type (
 	Documents[T any] = DocumentsOf[*T]
 	// Draft is a new object as a client sent it, checked and not yet stored.
 	Draft[T any] = DraftOf[*T]
+	// Elsewhere finds objects by data in another table.
+	Elsewhere = declaration.Elsewhere
 	// Link declares a relation: it joins the objects of two collections.
 	Link[L, R any] = LinkOf[*L, *R]
 	// Made is an object that was made, with what is nested in it.
 	Made[T any] = MadeOf[*T]
+	// Match is a filter by joined data.
+	Match = declaration.Match
 	// Nest is an attribute of an object that stands for objects linked with it.
 	Nest[L, R any] = NestOf[*L, *R]
 	// Nested is an attribute by which a client writes more than the object.
@@ -42,35 +51,49 @@ type (
 	Pair[L, R any] = PairOf[*L, *R]
 	// Part is a part of an object with its own path.
 	Part[T, P any] = PartOf[*T, *P]
+	// Preview says what a delete would take with it.
+	Preview[T any] = declaration.Preview[*T]
 	// Relation is the name of a relation.
 	Relation[L, R any] = RelationOf[*L, *R]
 	// Resource declares one collection of objects.
-	Resource[T any] = ResourceOf[*T]
+	Resource[T any] = declaration.Resource[*T]
+	// Scope says who owns the objects of a collection.
+	Scope = declaration.Scope
+	// Event is one committed change.
+	Event = changes.Event
+	// Idempotency makes the POST operations of an engine take the header Idempotency-Key.
+	Idempotency = changes.Idempotency
+	// Href is one of an object's links.
+	Href = query.Href
+	// Hrefs is embedded by the objects of services whose Style has Location.
+	Hrefs = query.Hrefs
+	// Show is a field in which objects show linked objects.
+	Show = query.Show
+	// Source declares a table, or a view, that SQL of declarations reads.
+	Source = rights.Source
+	// Style holds the differences between the services.
+	Style = declaration.Style
 	// View is another form of a list's objects.
-	View[T any] = ViewOf[*T]
+	View[T any] = declaration.View[*T]
 )
 
-// pointer is a pointer to a struct. Go compiles code once for all pointers only under a constraint that asks for no more than methods.
-type pointer any
+// The scopes of resources: see [declaration.Scope].
+const (
+	PerTenant = declaration.PerTenant
+	Global    = declaration.Global
+	Master    = declaration.Master
+)
 
-// structOf returns the type that T points to.
-func structOf[T pointer]() reflect.Type { return reflect.TypeFor[T]().Elem() }
-
-// fresh returns a pointer to a zero value of the type that T points to.
-func fresh[T pointer]() T { return reflect.New(structOf[T]()).Interface().(T) }
-
-// cloned returns a pointer to a copy of what o points to.
-func cloned[T pointer](o T) T {
-	out := fresh[T]()
-	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(o).Elem())
-	return out
+// Missing refuses a field of a body that names an object that is not there for the caller: see [declaration.Missing].
+func Missing(field, title, key string, value any) *apierr.Error {
+	return declaration.Missing(field, title, key, value)
 }
 
-// null returns the null pointer.
-func null[T pointer]() (nothing T) { return nothing }
+// Placeholders returns "$from, $from+1, ..." for n arguments: see [query.Placeholders].
+func Placeholders(from, n int) string { return query.Placeholders(from, n) }
 
-// isNull reports whether a pointer is null.
-func isNull[T pointer](o T) bool { return any(o) == any(null[T]()) }
+// RowOf declares the columns of a joining table other than the two keys: see [declaration.RowOf].
+func RowOf[A any]() *declaration.Row { return declaration.RowOf[A]() }
 
 // Collect declares a collection on an engine.
 func Collect[T any](e *Engine, r Resource[T]) *Collection[T] { return collect(e, r) }
@@ -85,28 +108,11 @@ func InnerOf[C, T any](m *Made[T], name string) []*Made[C] {
 	return inner
 }
 
-// Many shows all objects of the other side as a list, in the link's order, otherwise in the order of their keys. E has `db` tags
-// that name columns of the other side, or, with the tag joining:"true", of the joining table; one of them is the other side's
-// first key.
-func Many[O, E any](field func(o *O) *[]E) Show {
-	return show[*O, *E]{field: attributeOf(func(o *O) any { return field(o) }), set: func(o *O, items []*E) {
-		values := make([]E, len(items))
-		for i, item := range items {
-			values[i] = *item
-		}
-		*field(o) = values
-	}}
-}
+// Many shows all objects of the other side as a list: see [query.Many].
+func Many[O, E any](field func(o *O) *[]E) Show { return query.Many(field) }
 
-// One shows the one object of the other side, or null. E is as for [Many].
-func One[O, E any](field func(o *O) **E) Show {
-	return show[*O, *E]{field: attributeOf(func(o *O) any { return field(o) }), set: func(o *O, items []*E) {
-		*field(o) = nil
-		if len(items) > 0 {
-			*field(o) = items[0]
-		}
-	}}
-}
+// One shows the one object of the other side, or null: see [query.One].
+func One[O, E any](field func(o *O) **E) Show { return query.One(field) }
 
 // OfAll returns a document that all tenants share as they read it: with its defaults while nothing is stored.
 func OfAll[T any](ctx context.Context, c store.Conn, e *Engine) (*T, error) {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -69,13 +71,16 @@ func (e *Engine) pathFirst(path string) func(ctx context.Context, r *rest.Reques
 		}
 		words = nil
 	}
-	written := e.tableAt(words) // where the path names no object, what it creates
+	var written *declaration.Entity
+	if t := e.tableAt(words); t != nil { // where the path names no object, what it creates
+		written = t.entity()
+	}
 	if len(places) > 0 && places[0].of != nil {
-		written = places[0].of
+		written = places[0].of.entity()
 	}
 	for _, d := range e.documents {
-		if "/"+d.path() == path {
-			written = d.table()
+		if "/"+d.entity().Path == path {
+			written = d.entity()
 		}
 	}
 	if written == nil {
@@ -103,13 +108,13 @@ func (e *Engine) tableAt(words []string) table {
 }
 
 // refusedBefore returns the refusal of a request whatever its body is.
-func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, places []place, written table) error {
+func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, places []place, written *declaration.Entity) error {
 	scope, err := e.TenantOf(ctx, r)
 	if err != nil {
 		return err
 	}
-	return e.inReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := written.mayRead(ctx, c, scope); err != nil {
+	return e.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := rights.MayRead(ctx, c, written, scope); err != nil {
 			return err
 		}
 		for _, p := range places {
@@ -123,13 +128,13 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, places []pl
 				return err
 			}
 		}
-		return written.mayWrite(ctx, c, scope)
+		return rights.MayWrite(ctx, c, written, scope)
 	})
 }
 
 // there returns not found if the request's path names no object.
 func (k *CollectionOf[T]) there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error {
-	o, err := k.row(ctx, c, scope, typed)
+	o, err := k.Row(ctx, c, scope, typed)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package crud
+package changes
 
 import (
 	"bytes"
@@ -48,8 +48,8 @@ type Idempotency struct {
 	swept   time.Time
 }
 
-// idempotent returns the handler of an operation that takes the header.
-func (e *Engine) idempotent(handle rest.Handler) rest.Handler {
+// Idempotent returns the handler of an operation that takes the header.
+func (e *Transactions) Idempotent(handle rest.Handler) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		lines := r.HTTP.Header.Values(keyHeader)
 		if len(lines) == 0 {
@@ -97,7 +97,7 @@ func (e *Engine) idempotent(handle rest.Handler) rest.Handler {
 }
 
 // onceOnly does a request, and keeps its response, unless that was done.
-func (e *Engine) onceOnly(ctx context.Context, k *keyed, do func(ctx context.Context) (rest.Reply, error)) (reply rest.Reply, err error) {
+func (e *Transactions) onceOnly(ctx context.Context, k *keyed, do func(ctx context.Context) (rest.Reply, error)) (reply rest.Reply, err error) {
 	err = e.inTenant(ctx, k.tenant, func(ctx context.Context, c store.Conn) error {
 		kept, err := k.claim(ctx, c)
 		if err != nil {
@@ -122,7 +122,7 @@ func (e *Engine) onceOnly(ctx context.Context, k *keyed, do func(ctx context.Con
 }
 
 // sweepKeys deletes what has expired, now and then. If that fails, the next one will do it.
-func (e *Engine) sweepKeys(ctx context.Context) {
+func (e *Transactions) sweepKeys(ctx context.Context) {
 	i := e.Idempotency
 	i.mu.Lock()
 	due := time.Since(i.swept) > sweepEvery

@@ -1,4 +1,4 @@
-package crud
+package changes
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -20,7 +21,7 @@ import (
 // crowd is an engine whose turn is taken, and requests that wait for theirs.
 type crowd struct {
 	t            *testing.T
-	engine       *Engine
+	engine       *Transactions
 	transactions *atomic.Int64
 	leave        chan struct{}
 	first        chan error
@@ -41,14 +42,14 @@ func (d counting) InTx(ctx context.Context, fn func(ctx context.Context, c store
 
 func newCrowd(t *testing.T, db store.DB, failed func(n int64) error) *crowd {
 	t.Helper()
-	if _, err := db.Exec(t.Context(), `CREATE TABLE st_together (n bigint NOT NULL PRIMARY KEY)`); err != nil {
+	if _, err := db.Exec(t.Context(), `CREATE TABLE st_batch (n bigint NOT NULL PRIMARY KEY)`); err != nil {
 		t.Fatal(err)
 	}
 	c := &crowd{t: t, transactions: new(atomic.Int64), leave: make(chan struct{}), first: make(chan error, 1)}
-	c.engine = &Engine{DB: counting{db, c.transactions, failed}}
+	c.engine = &Transactions{Base: declaration.Base{DB: counting{db, c.transactions, failed}}}
 	began := make(chan struct{}, 1)
 	go func() {
-		c.first <- c.engine.inTurn(context.Background(), func(context.Context, store.Conn) error {
+		c.first <- c.engine.InBatch(context.Background(), func(context.Context, store.Conn) error {
 			began <- struct{}{}
 			<-c.leave
 			return nil
@@ -65,7 +66,7 @@ func (c *crowd) wait(ctx context.Context, do func(ctx context.Context, conn stor
 }
 
 // waitToRead is wait of a request that reads something afterwards.
-func (c *crowd) waitToRead(ctx context.Context, do func(ctx context.Context, conn store.Conn) error, after reading) <-chan error {
+func (c *crowd) waitToRead(ctx context.Context, do func(ctx context.Context, conn store.Conn) error, after Reading) <-chan error {
 	c.t.Helper()
 	before := c.waiting()
 	result := make(chan error, 1)
@@ -75,7 +76,7 @@ func (c *crowd) waitToRead(ctx context.Context, do func(ctx context.Context, con
 				result <- fmt.Errorf("it panicked: %v", p)
 			}
 		}()
-		result <- c.engine.inTurn(ctx, do, after)
+		result <- c.engine.InBatch(ctx, do, after)
 	}()
 	for c.waiting() == before {
 		time.Sleep(time.Millisecond)
@@ -84,9 +85,9 @@ func (c *crowd) waitToRead(ctx context.Context, do func(ctx context.Context, con
 }
 
 func (c *crowd) waiting() int {
-	c.engine.nesting.mu.Lock()
-	defer c.engine.nesting.mu.Unlock()
-	return len(c.engine.nesting.waiting)
+	c.engine.waiting.mu.Lock()
+	defer c.engine.waiting.mu.Unlock()
+	return len(c.engine.waiting.waiting)
 }
 
 // begin ends the first turn.
@@ -100,14 +101,14 @@ func (c *crowd) begin() {
 
 func insertNumber(n int) func(ctx context.Context, c store.Conn) error {
 	return func(ctx context.Context, c store.Conn) error {
-		_, err := c.Exec(ctx, `INSERT INTO st_together (n) VALUES ($1)`, n)
+		_, err := c.Exec(ctx, `INSERT INTO st_batch (n) VALUES ($1)`, n)
 		return err
 	}
 }
 
 func (c *crowd) wantNumbers(want ...int) {
 	c.t.Helper()
-	got, err := store.Select[int](c.t.Context(), c.engine.DB, `SELECT n FROM st_together ORDER BY n`)
+	got, err := store.Select[int](c.t.Context(), c.engine.DB, `SELECT n FROM st_batch ORDER BY n`)
 	if err != nil || !slices.Equal(got, want) {
 		c.t.Errorf("%v, %v, want %v", got, err, want)
 	}
@@ -124,7 +125,7 @@ func (c *crowd) wantTransactions(want int64) {
 func succeeds(int64) error { return nil }
 
 // Requests that wait share transactions, and each has the values of its own context. One that left is not done.
-func TestTogether(t *testing.T) {
+func TestBatch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		type key struct{}
 		c := newCrowd(t, db, succeeds)
@@ -136,7 +137,7 @@ func TestTogether(t *testing.T) {
 		}
 		var results []<-chan error
 		var want []int
-		for n := range maxTogether + 2 {
+		for n := range maxBatch + 2 {
 			want = append(want, n)
 			results = append(results, c.wait(context.WithValue(t.Context(), key{}, n), func(ctx context.Context, conn store.Conn) error {
 				if ctx.Value(key{}) != n {
@@ -157,7 +158,7 @@ func TestTogether(t *testing.T) {
 }
 
 // A request that is refused, or panics, does not undo what others do.
-func TestTogetherApart(t *testing.T) {
+func TestBatchApart(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		for name, wrong := range map[string]func(ctx context.Context, c store.Conn) error{
 			"refused": func(context.Context, store.Conn) error { return errors.New("refused") },
@@ -177,7 +178,7 @@ func TestTogetherApart(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				c := newCrowd(t, db, succeeds)
-				defer func() { _, _ = db.Exec(t.Context(), `DROP TABLE st_together`) }()
+				defer func() { _, _ = db.Exec(t.Context(), `DROP TABLE st_batch`) }()
 				one, two, three := c.wait(t.Context(), insertNumber(1)), c.wait(t.Context(), wrong), c.wait(t.Context(), insertNumber(3))
 				c.begin()
 				if err := errors.Join(<-one, <-three); err != nil {
@@ -193,7 +194,7 @@ func TestTogetherApart(t *testing.T) {
 }
 
 // If the commit fails, and nobody knows whether it was, nothing is done again. If it was undone, each is done by itself.
-func TestTogetherWithoutResult(t *testing.T) {
+func TestBatchWithoutResult(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		for _, step := range []struct {
 			fails        error
@@ -222,7 +223,7 @@ func TestTogetherWithoutResult(t *testing.T) {
 			}
 			c.wantNumbers(step.numbers...)
 			c.wantTransactions(step.transactions)
-			if _, err := db.Exec(t.Context(), `DROP TABLE st_together`); err != nil {
+			if _, err := db.Exec(t.Context(), `DROP TABLE st_batch`); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -230,7 +231,7 @@ func TestTogetherWithoutResult(t *testing.T) {
 }
 
 // A panic after the commit does nothing twice, and the log does not tell what the request contains.
-func TestTogetherPanicsAfterCommit(t *testing.T) {
+func TestBatchPanicsAfterCommit(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
@@ -238,12 +239,12 @@ func TestTogetherPanicsAfterCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		for name, register := range map[string]func(ctx context.Context){
 			"after the commit": func(ctx context.Context) { AfterCommit(ctx, func() { panic("the PIN is 4711") }) },
-			"notify":           func(ctx context.Context) { emit(ctx, Event{Resource: "numbers"}) },
+			"notify":           func(ctx context.Context) { Emit(ctx, Event{Resource: "numbers"}) },
 		} {
 			t.Run(name, func(t *testing.T) {
 				log.Reset()
 				c := newCrowd(t, db, succeeds)
-				defer func() { _, _ = db.Exec(t.Context(), `DROP TABLE st_together`) }()
+				defer func() { _, _ = db.Exec(t.Context(), `DROP TABLE st_batch`) }()
 				c.engine.Notify = func([]Event) { panic("the PIN is 4711") }
 				var results []<-chan error
 				for n := range 3 {
@@ -260,7 +261,7 @@ func TestTogetherPanicsAfterCommit(t *testing.T) {
 				}
 				c.wantNumbers(1, 2, 3)
 				c.wantTransactions(1)
-				if got := log.String(); !strings.Contains(got, "together.go") || strings.Contains(got, "4711") {
+				if got := log.String(); !strings.Contains(got, "batch.go") || strings.Contains(got, "4711") {
 					t.Errorf("the log: %s", got)
 				}
 			})
@@ -291,7 +292,7 @@ func (d silent) wait(ctx context.Context) error {
 }
 
 // A database that is silent does not hold up for ever those who wait.
-func TestTogetherSilence(t *testing.T) {
+func TestBatchSilence(t *testing.T) {
 	for _, atOnce := range []bool{true, false} {
 		t.Run(fmt.Sprintf("at once %t", atOnce), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -325,15 +326,15 @@ type relative struct {
 	times *int
 }
 
-func (r *relative) wasRead() bool { return r.read }
+func (r *relative) WasRead() bool { return r.read }
 
-func (r *relative) readAll(_ context.Context, others []*share) error {
+func (r *relative) ReadAll(_ context.Context, others []Reading) error {
 	*r.times++
 	if err := r.fails(); err != nil {
 		return err
 	}
 	for _, s := range others {
-		if o := s.after.(*relative); o.family == r.family {
+		if o := s.(*relative); o.family == r.family {
 			o.read = true
 		}
 	}
@@ -341,7 +342,7 @@ func (r *relative) readAll(_ context.Context, others []*share) error {
 }
 
 // What requests read after their shared commit is read once for each kind of reply. If that fails, or panics, no request does.
-func TestTogetherReading(t *testing.T) {
+func TestBatchReading(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { slog.SetDefault(before) })
@@ -357,7 +358,7 @@ func TestTogetherReading(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				c := newCrowd(t, db, succeeds)
-				defer func() { _, _ = db.Exec(t.Context(), `DROP TABLE st_together`) }()
+				defer func() { _, _ = db.Exec(t.Context(), `DROP TABLE st_batch`) }()
 				times := 0
 				readings, results := []*relative{}, []<-chan error{}
 				for n := range 6 {
@@ -384,9 +385,9 @@ func TestTogetherReading(t *testing.T) {
 }
 
 // What could not be added up is added up the next time.
-func TestTogetherAddUp(t *testing.T) {
+func TestBatchAddUp(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		e := &Engine{DB: db}
+		e := &Transactions{Base: declaration.Base{DB: db}}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		e.addUp(gone, addUpAfter)

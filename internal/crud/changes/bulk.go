@@ -1,4 +1,4 @@
-package crud
+package changes
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 const (
 	// maxBulk is how many operations one request may have.
 	maxBulk = 100
-	// maxLongBody is how many bytes the body of a request on many objects may have.
-	maxLongBody = 4 << 20
+	// MaxLongBody is how many bytes the body of a request on many objects may have.
+	MaxLongBody = 4 << 20
 )
 
 // BulkRequest is the body of POST /bulk.
@@ -49,26 +49,23 @@ type BulkResult struct {
 	Body     json.RawMessage `json:"body"`
 }
 
-// AddBulk declares POST /bulk, which does several of the engine's operations in one transaction: all of them or none. The refusals
+// Bulk is POST /bulk, which does several of the engine's operations in one transaction: all of them or none. The refusals
 // are a list of messages.
-func (e *Engine) AddBulk() {
-	e.Add(rest.Operation{
+func (e *Transactions) Bulk() rest.Operation {
+	return rest.Operation{
 		Method: http.MethodPost, Path: "/bulk", Access: e.Service + ".bulk.create", ID: "create_bulk", Tag: "bulk",
 		Summary: "Do several operations in one transaction",
 		Description: fmt.Sprintf("At most %d, all in the tenant of this request. Each also needs the access that it needs by itself. "+
 			"If one is refused, nothing is changed; each message then begins with the operation's position, and the status is that of "+
 			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
 		Query: []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
-		Body:  rest.SchemaOf[BulkRequest]().Exemplified(`{"dry_run":true,"operations":[{"method":"POST","path":"/users","body":{"firstname":"Ada"}}]}`), MaxBody: maxLongBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
+		Body:  rest.SchemaOf[BulkRequest]().Exemplified(`{"dry_run":true,"operations":[{"method":"POST","path":"/users","body":{"firstname":"Ada"}}]}`), MaxBody: MaxLongBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
 		Statuses: []int{404, 405, 412}, Tenanted: true, Idempotent: true, Handle: e.bulk,
 		Ahead: func(ctx context.Context, r *rest.Request) (any, error) { return e.beginBulk(ctx, r) },
-	})
+	}
 }
 
-// errUndo ends a transaction of which nothing is to be kept.
-var errUndo = errors.New("nothing of it is kept")
-
-func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (e *Transactions) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, err := e.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -82,7 +79,7 @@ func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 	dry := run.dry
 	err = e.inTenant(ctx, scope, func(ctx context.Context, c store.Conn) error {
 		return Attempt(ctx, c, func() error {
-			defer bound(ctx)()
+			defer Bound(ctx)()
 			if err := run.all(ctx, c); err != nil {
 				return err
 			}
@@ -103,7 +100,7 @@ func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 }
 
 // beginBulk reads a bulk request, and does what its operations need to do before the transaction.
-func (e *Engine) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun, error) {
+func (e *Transactions) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun, error) {
 	asked, err := rest.Decode[BulkRequest](r)
 	if err != nil {
 		return nil, err
@@ -128,7 +125,7 @@ type begunOperation struct {
 
 // bulkRun is one run of the operations of a bulk request.
 type bulkRun struct {
-	engine  *Engine
+	engine  *Transactions
 	request *rest.Request
 	asked   []BulkOperation
 	begun   []begunOperation

@@ -1,20 +1,20 @@
-package crud
+package query
 
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// loadAtOnce is how many objects one Load gets: databases limit the arguments of a statement.
-const loadAtOnce = 1000
+// LoadAtOnce is how many objects one Load gets: databases limit the arguments of a statement.
+const LoadAtOnce = 1000
 
 // flagged is a row with a digit for each loader, which says whether there is anything to load.
-type flagged[T pointer] struct {
+type flagged[T declaration.Pointer] struct {
 	Object T      `db:"object"`
 	There  string `db:"there"`
 }
@@ -22,14 +22,14 @@ type flagged[T pointer] struct {
 // assemble turns rows into the objects that a client reads. The query of the rows has also found out which other tables have rows of them:
 // objects with none elsewhere take no further query. Linked objects in attributes that are not among fields are left out; nil is all
 // attributes.
-func (k *CollectionOf[T]) assemble(ctx context.Context, c store.Conn, scope string, rows []*flagged[T], fields []string) ([]T, error) {
+func (k *Reader[T]) assemble(ctx context.Context, c store.Conn, scope string, rows []*flagged[T], fields []string) ([]T, error) {
 	objects := make([]T, len(rows))
 	for i, row := range rows {
 		objects[i] = row.Object
 	}
 	for i, l := range k.queries().loaders {
 		if i == len(k.beside) {
-			if err := k.fill(ctx, c, objects); err != nil {
+			if err := k.RunLoad(ctx, c, objects); err != nil {
 				return nil, err
 			}
 		}
@@ -38,7 +38,7 @@ func (k *CollectionOf[T]) assemble(ctx context.Context, c store.Conn, scope stri
 		}
 	}
 	if len(k.queries().loaders) == len(k.beside) {
-		if err := k.fill(ctx, c, objects); err != nil {
+		if err := k.RunLoad(ctx, c, objects); err != nil {
 			return nil, err
 		}
 	}
@@ -46,7 +46,7 @@ func (k *CollectionOf[T]) assemble(ctx context.Context, c store.Conn, scope stri
 }
 
 // loadThere fills in a field of the objects that have something to load, and blanks it in the others.
-func loadThere[O pointer](ctx context.Context, c store.Conn, scope string, l loader, objects []O, there func(i int) bool) error {
+func loadThere[O declaration.Pointer](ctx context.Context, c store.Conn, scope string, l Loader, objects []O, there func(i int) bool) error {
 	var with, without []O
 	for i, o := range objects {
 		if there(i) {
@@ -60,8 +60,8 @@ func loadThere[O pointer](ctx context.Context, c store.Conn, scope string, l loa
 }
 
 // loadAll fills in a field of objects, in parts.
-func loadAll[O pointer](ctx context.Context, c store.Conn, scope string, l loader, objects []O) error {
-	for some := range slices.Chunk(objects, loadAtOnce) {
+func loadAll[O declaration.Pointer](ctx context.Context, c store.Conn, scope string, l Loader, objects []O) error {
+	for some := range slices.Chunk(objects, LoadAtOnce) {
 		if err := l.load(ctx, c, scope, some); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func loadAll[O pointer](ctx context.Context, c store.Conn, scope string, l loade
 }
 
 // flags returns the expression for a row's digits. key is the column, with its table, that the loaders know the row by.
-func flags(loaders []loader, key string) string {
+func flags(loaders []Loader, key string) string {
 	digits := []string{"''"}
 	for _, l := range loaders {
 		digits = append(digits, "CASE WHEN "+l.exist(key)+" THEN '1' ELSE '0' END")
@@ -78,30 +78,30 @@ func flags(loaders []loader, key string) string {
 	return strings.Join(digits, " || ")
 }
 
-// decorate turns rows into the objects that a client reads.
-func (k *CollectionOf[T]) decorate(ctx context.Context, c store.Conn, scope string, objects []T) error {
-	if err := k.own(ctx, c, objects); err != nil {
+// LoadAll turns rows into the objects that a client reads.
+func (k *Reader[T]) LoadAll(ctx context.Context, c store.Conn, scope string, objects []T) error {
+	if err := k.LoadOwn(ctx, c, objects); err != nil {
 		return err
 	}
-	return k.present(ctx, c, scope, objects)
+	return k.LoadLinks(ctx, c, scope, objects)
 }
 
-// own fills in the fields of an object that hooks store outside the row.
-func (k *CollectionOf[T]) own(ctx context.Context, c store.Conn, objects []T) error {
+// LoadOwn fills in the fields of an object that hooks store outside the row.
+func (k *Reader[T]) LoadOwn(ctx context.Context, c store.Conn, objects []T) error {
 	for _, l := range k.beside {
 		if err := loadAll(ctx, c, "", l, objects); err != nil {
 			return err
 		}
 	}
-	return k.fill(ctx, c, objects)
+	return k.RunLoad(ctx, c, objects)
 }
 
-// fill runs the resource's Load.
-func (k *CollectionOf[T]) fill(ctx context.Context, c store.Conn, objects []T) error {
+// RunLoad runs the resource's Load.
+func (k *Reader[T]) RunLoad(ctx context.Context, c store.Conn, objects []T) error {
 	if k.Load == nil {
 		return nil
 	}
-	for some := range slices.Chunk(objects, loadAtOnce) {
+	for some := range slices.Chunk(objects, LoadAtOnce) {
 		if err := k.Load(ctx, c, some); err != nil {
 			return err
 		}
@@ -109,9 +109,9 @@ func (k *CollectionOf[T]) fill(ctx context.Context, c store.Conn, objects []T) e
 	return nil
 }
 
-// present adds the rest: the linked objects, how they look to the tenant that reads them, and where they are.
-func (k *CollectionOf[T]) present(ctx context.Context, c store.Conn, scope string, objects []T) error {
-	for _, l := range k.shows[structOf[T]()] {
+// LoadLinks adds the rest: the linked objects, how they look to the tenant that reads them, and where they are.
+func (k *Reader[T]) LoadLinks(ctx context.Context, c store.Conn, scope string, objects []T) error {
+	for _, l := range k.shows[declaration.StructOf[T]()] {
 		if err := loadAll(ctx, c, scope, l, objects); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (k *CollectionOf[T]) present(ctx context.Context, c store.Conn, scope strin
 }
 
 // adapt shows objects as the tenant that reads them sees them, and where they are.
-func (k *CollectionOf[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []T) error {
+func (k *Reader[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []T) error {
 	if k.Present != nil {
 		if err := k.Present(ctx, c, scope, objects); err != nil {
 			return err
@@ -133,21 +133,31 @@ func (k *CollectionOf[T]) adapt(ctx context.Context, c store.Conn, scope string,
 }
 
 // locate sets an object's location, if the service's style shows it.
-func (k *CollectionOf[T]) locate(o, key any) {
-	if !k.engine.Style.Location {
+func (k *Reader[T]) locate(o, key any) {
+	if !k.Style.Location {
 		return
 	}
 	if l, ok := o.(linked); ok {
-		l.setLinks([]Href{{Rel: k.Rel, Href: k.at(key)}})
+		l.setLinks([]Href{{Rel: k.Rel, Href: k.At(key)}})
 	}
 }
 
-// at returns the path, behind the gate, of the object with a key.
-func (k *CollectionOf[T]) at(key any) string {
-	return fmt.Sprintf("%s/%s/%v", k.engine.Prefix, k.Path, key)
+// At returns the path, behind the gate, of the object with a key.
+func (k *Reader[T]) At(key any) string {
+	return fmt.Sprintf("%s/%s/%v", k.Prefix, k.Path, key)
 }
 
-// field returns the value of a column's field.
-func (k *CollectionOf[T]) field(o T, name string) any {
-	return reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].index).Interface()
+// Href is one of an object's links.
+type Href struct {
+	Rel  string `json:"rel"`
+	Href string `json:"href"`
 }
+
+// Hrefs is embedded by the objects of services whose Style has Location.
+type Hrefs struct {
+	Links []Href `json:"links" readOnly:"true" doc:"Where this object is."`
+}
+
+func (h *Hrefs) setLinks(links []Href) { h.Links = links }
+
+type linked interface{ setLinks(links []Href) }

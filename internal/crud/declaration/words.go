@@ -1,0 +1,34 @@
+package declaration
+
+import (
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// Underscored returns a path as a name of one word.
+func Underscored(path string) string { return strings.NewReplacer("/", "_", "-", "_").Replace(path) }
+
+// Dotted returns a path as words of an access.
+func Dotted(path string) string { return strings.ReplaceAll(path, "/", ".") }
+
+// Spaced returns a name as words.
+func Spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// Plural returns how people read what is at a path: "incoming calls".
+func (b *Base) Plural(path string) string { return rest.Reading(b.Words, "/"+path, path) }
+
+// One returns how people read one object, by its name in the singular: "an incoming call", "a user".
+func (b *Base) One(singular string) string {
+	text := rest.Reading(b.Words, singular)
+	if strings.ContainsAny(text[:1], "aeio") {
+		return "an " + text
+	}
+	return "a " + text
+}
+
+// Capitalized returns a name as it begins a sentence.
+func Capitalized(name string) string {
+	name = Spaced(name)
+	return strings.ToUpper(name[:1]) + name[1:]
+}

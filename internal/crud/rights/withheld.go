@@ -1,0 +1,414 @@
+package rights
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Restricted reports whether the caller of ctx is denied anything.
+func Restricted(ctx context.Context) bool { return restricted(ctx) != nil }
+
+// restricted returns the caller of ctx if their accesses deny anything, or nil.
+func restricted(ctx context.Context) *principal.Principal {
+	p := principal.FromContext(ctx)
+	if p == nil || !p.HasDenials() {
+		return nil
+	}
+	return p
+}
+
+// Objects are the objects of a resource as callers may know of them.
+type Objects struct {
+	*declaration.Entity
+	registry *Registry
+	// finds are the columns by which lists find and order objects, and reads is the SQL that does so.
+	finds []string
+	reads []declaration.SQL
+	// apart are the attributes that clients also read by paths of their own.
+	apart []apart
+	// parents are the objects that have these.
+	parents []parent
+}
+
+// parent is a resource whose objects have those of another, and the column of these that refers to it.
+type parent struct {
+	objects *Objects
+	column  string
+}
+
+// NewObjects returns the objects of a resource.
+func NewObjects[T declaration.Pointer](e *Registry, m *declaration.Model[T]) *Objects {
+	k := &Objects{Entity: m.Entity, registry: e, finds: slices.Concat(m.Order, m.Search, m.Filters), reads: m.Reads()}
+	for _, attribute := range slices.Sorted(maps.Keys(m.Apart)) {
+		paths := m.Apart[attribute]
+		k.apart = append(k.apart, apart{attribute, func(o any) []string { return paths(o.(T)) }})
+	}
+	return k
+}
+
+// BelongTo says that the objects belong to others, to which a column refers.
+func (k *Objects) BelongTo(others *Objects, column string) {
+	k.parents = append(k.parents, parent{others, column})
+}
+
+// NotDenied refuses a caller who is denied an operation on an object that a request amounts to.
+func (k *Objects) NotDenied(r *rest.Request, o any, action string) error {
+	return NotDenied(r, Accesses(k.Entity, o, action)...)
+}
+
+// denied returns the condition for the rows whose objects the caller of ctx is denied to read, under any of their keys, or "" if nothing
+// is denied. of is the name of the table in the statement; add adds a value. There are never more than acl.MaxPatterns values.
+func (k *Objects) denied(ctx context.Context, of string, add func(value any) (placeholder string)) string {
+	return k.deniedBy(ctx, of, "", add)
+}
+
+// deniedBy is denied for a path below the object, as words: "forwards.busy". With "" it is for the object.
+func (k *Objects) deniedBy(ctx context.Context, of, path string, add func(value any) (placeholder string)) string {
+	p := restricted(ctx)
+	if p == nil {
+		return ""
+	}
+	after := ".read"
+	if path != "" {
+		after = "." + path + after
+	}
+	words, all := p.DeniedWords(k.Service+"."+declaration.Dotted(k.Path)+".", after)
+	if all {
+		return "1 = 1"
+	}
+	var conditions []string
+	if path == "" {
+		conditions = k.deniedParents(ctx, of, add)
+	}
+	for _, name := range k.PathNames() {
+		col := k.Column(name)
+		var values []any
+		for _, word := range words {
+			typed := strings.ReplaceAll(word, "%2E", ".") // as rest.WriteWord wrote it
+			if value, ok := col.Argument(typed); ok && fmt.Sprint(value) == typed {
+				values = append(values, value)
+			}
+		}
+		if list, err := json.Marshal(values); err == nil && len(values) > 0 {
+			conditions = append(conditions, query.Listed(k.DB, of+"."+col.Name, col.Kind, add(string(list))))
+		}
+	}
+	for word, column := range k.Known {
+		if slices.Contains(words, word) {
+			conditions = append(conditions, of+"."+column)
+		}
+	}
+	return strings.Join(conditions, " OR ")
+}
+
+// deniedParents returns the conditions for the rows that belong to an object which the caller of ctx is denied to read, or of which they are
+// denied to list what belongs to it.
+func (k *Objects) deniedParents(ctx context.Context, of string, add func(value any) (placeholder string)) (out []string) {
+	for _, p := range k.parents {
+		for _, path := range []string{"", declaration.Dotted(k.Path)} {
+			if condition := keyed(p.objects.Entity, of+"."+p.column, p.objects.deniedBy(ctx, p.objects.Alias(), path, add)); condition != "" {
+				out = append(out, condition)
+			}
+		}
+	}
+	return out
+}
+
+// Visible returns the condition for the rows whose objects the caller of ctx is not denied to read, or "" if nothing is denied.
+func (k *Objects) Visible(ctx context.Context, of string, add func(value any) (placeholder string)) string {
+	denied := k.denied(ctx, of, add)
+	if denied == "" {
+		return ""
+	}
+	return "(" + denied + ") IS NOT TRUE" // a key may be null
+}
+
+// Visible returns the condition for the rows of the collection of a path whose objects the caller of ctx is not denied to read, for
+// statements that show them. of is the name of the table in the statement. The condition's values are appended to args.
+func (e *Registry) Visible(ctx context.Context, path, of string, args *[]any) string {
+	t, declared := e.byPath[path]
+	if !declared {
+		return "1 = 1"
+	}
+	all := query.Arguments{Values: *args}
+	condition := t.Visible(ctx, of, all.Add)
+	if *args = all.Values; condition == "" {
+		return "1 = 1"
+	}
+	return condition
+}
+
+// MayRead refuses if the caller of ctx is denied to read the object of a path's collection with this key, its only one.
+func (e *Registry) MayRead(ctx context.Context, path, key string) error {
+	access := e.base.Service + "." + declaration.Dotted(path) + "." + WordOf(key) + ".read"
+	if p := restricted(ctx); p != nil && p.Denies(access) {
+		return notAllowed("Your token denies %s, which this contains", access)
+	}
+	return nil
+}
+
+// Unrestricted returns a context in which objects are read as they are, whatever the caller is denied: for what is not shown to them.
+func Unrestricted(ctx context.Context) context.Context { return principal.NewContext(ctx, nil) }
+
+// apart is an attribute that clients also read by paths of their own below the object.
+type apart struct {
+	attribute string
+	// paths returns those of an object, as words after its key: "forwards", "forwards.busy".
+	paths func(o any) []string
+}
+
+// ReadApart adds an attribute that clients also read by these paths below the object.
+func (k *Objects) ReadApart(attribute string, paths ...string) {
+	if attribute != "" && len(paths) > 0 {
+		k.apart = append(k.apart, apart{attribute, func(any) []string { return paths }})
+	}
+}
+
+// withheld returns the attributes of an object that the caller of ctx is denied to read by one of their own paths.
+func (k *Objects) withheld(ctx context.Context, o any) []string {
+	p := restricted(ctx)
+	if p == nil {
+		return nil
+	}
+	var out []string
+	for _, a := range k.apart {
+		denied := slices.ContainsFunc(a.paths(o), func(path string) bool {
+			return slices.ContainsFunc(Accesses(k.Entity, o, path+".read"), p.Denies)
+		})
+		if denied {
+			out = append(out, a.attribute)
+		}
+	}
+	return out
+}
+
+// Withholds reports whether the caller of ctx is denied to read an attribute of an object by one of the attribute's own paths.
+func (k *Objects) Withholds(ctx context.Context, o any, attribute string) bool {
+	return slices.Contains(k.withheld(ctx, o), attribute)
+}
+
+// Withhold empties the attributes of an object that the caller of ctx is denied to read.
+func (k *Objects) Withhold(ctx context.Context, o any) error { return k.empty(o, k.withheld(ctx, o)) }
+
+// empty makes attributes of an object what they are where nothing was set.
+func (k *Objects) empty(o any, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	unset := reflect.New(k.Of).Interface()
+	if err := k.Schema.SetDefaults(unset); err != nil {
+		return err
+	}
+	for _, name := range names {
+		index := k.Schema.Property(name).Index()
+		reflect.ValueOf(o).Elem().FieldByIndex(index).Set(reflect.ValueOf(unset).Elem().FieldByIndex(index))
+	}
+	return nil
+}
+
+// ForCaller returns what the caller of ctx reads of an object, which stays as it is.
+func (k *Objects) ForCaller(ctx context.Context, o any) (any, error) {
+	if names := k.withheld(ctx, o); len(names) > 0 {
+		shown := reflect.New(k.Of)
+		shown.Elem().Set(reflect.ValueOf(o).Elem())
+		o = shown.Interface()
+		if err := k.empty(o, names); err != nil {
+			return nil, err
+		}
+	}
+	body, _, err := k.registry.without(ctx, k.Schema, o)
+	return body, err
+}
+
+// without returns what the caller of ctx reads of a body: attributes name none of the objects that they are denied to read. It also returns
+// the access to read one that the body names.
+func (e *Registry) without(ctx context.Context, schema *rest.Schema, body any) (shown any, denied string, err error) {
+	if restricted(ctx) == nil {
+		return body, "", nil
+	}
+	value, err := asRead(body)
+	if err != nil {
+		return nil, "", err
+	}
+	known := map[string]func(value any) bool{}
+	value = schema.Without(value, func(ref string, value any) bool {
+		hides, asked := known[ref]
+		if !asked && err == nil {
+			hides, err = e.hides(ctx, ref)
+			known[ref] = hides
+		}
+		if hides == nil || !hides(value) {
+			return false
+		}
+		at := strings.LastIndexByte(ref, '.')
+		denied = e.base.Service + "." + declaration.Dotted(ref[:at]) + "." + WordOf(fmt.Sprint(value)) + ".read"
+		return true
+	})
+	if err != nil || denied == "" {
+		return body, "", err
+	}
+	return value, denied, nil
+}
+
+// hides returns what reports whether a value is that of an object that the caller of ctx is denied to read: ref is its collection and its
+// attribute, "contexts.name". It is nil if there are none.
+func (e *Registry) hides(ctx context.Context, ref string) (func(value any) bool, error) {
+	at := strings.LastIndexByte(ref, '.')
+	t, declared := e.byPath[ref[:at]]
+	if !declared {
+		return nil, nil
+	}
+	args := &query.Arguments{}
+	condition := t.denied(ctx, t.Table, args.Add)
+	if condition == "" {
+		return nil, nil
+	}
+	col := t.Column(ref[at+1:])
+	c := e.conn(ctx)
+	values, err := store.Select[string](ctx, c, "SELECT CAST("+col.Name+" AS text) FROM "+t.Table+" WHERE "+condition, args.Values...)
+	hidden := make(map[string]bool, len(values))
+	for _, value := range values {
+		hidden[value] = true
+	}
+	return func(value any) bool { return hidden[fmt.Sprint(value)] }, err
+}
+
+// Picture returns what the caller of ctx reads of what the audit has kept of a resource: the attributes of an object, lists of members, or what
+// a schema describes. members and schema may be nil.
+func (e *Registry) Picture(ctx context.Context, resource string, picture any, members *declaration.Entity, schema *rest.Schema) (any, error) {
+	if !Restricted(ctx) || picture == nil {
+		return picture, nil
+	}
+	value, err := asRead(picture)
+	if err != nil {
+		return nil, err
+	}
+	fields, named := value.(map[string]any)
+	if !named {
+		return picture, nil
+	}
+	if k, declared := e.byPath[resource]; declared {
+		return k.picture(ctx, fields)
+	}
+	if members != nil {
+		return e.members(ctx, members, fields)
+	}
+	if schema != nil {
+		value, _, err = e.without(ctx, schema, fields)
+	}
+	return value, err
+}
+
+// picture is [Registry.Picture] of an object of the collection. One that an earlier release has kept in another form shows no attribute that has
+// a path of its own.
+func (k *Objects) picture(ctx context.Context, fields map[string]any) (any, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	o, unset := reflect.New(k.Of).Interface(), reflect.New(k.Of).Interface()
+	if err := k.Schema.SetDefaults(unset); err != nil {
+		return nil, err
+	}
+	empty, err := asRead(unset)
+	if err != nil {
+		return nil, err
+	}
+	readable := json.Unmarshal(text, o) == nil
+	withheld := k.withheld(ctx, o)
+	for _, a := range k.apart {
+		if _, kept := fields[a.attribute]; kept && (!readable || slices.Contains(withheld, a.attribute)) {
+			fields[a.attribute] = empty.(map[string]any)[a.attribute]
+		}
+	}
+	shown, _, err := k.registry.without(ctx, k.Schema, fields)
+	return shown, err
+}
+
+// members is [Registry.Picture] of lists of objects: each begins with the object's key.
+func (e *Registry) members(ctx context.Context, of *declaration.Entity, fields map[string]any) (any, error) {
+	hides, err := e.hides(ctx, of.Path+"."+of.KeyColumn().Name)
+	if err != nil || hides == nil {
+		return fields, err
+	}
+	for name, list := range fields {
+		if items, ok := list.([]any); ok {
+			fields[name] = slices.DeleteFunc(items, func(item any) bool {
+				key, _, _ := strings.Cut(fmt.Sprint(item), " ")
+				return hides(key)
+			})
+		}
+	}
+	return fields, nil
+}
+
+// asRead returns a body in the form of rest.ParseJSON.
+func asRead(body any) (any, error) {
+	text, err := rest.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return rest.ParseJSON(text)
+}
+
+// Shown makes the handler of an operation one that names no object which its caller is denied to read.
+func (e *Registry) Shown(op *rest.Operation) rest.Handler {
+	handle, schema := op.Handle, op.Reply
+	return func(ctx context.Context, r *rest.Request) (reply rest.Reply, err error) {
+		if reply, err = handle(ctx, r); err == nil && reply.Body != nil {
+			reply.Body, _, err = e.without(ctx, schema, reply.Body)
+		}
+		return reply, err
+	}
+}
+
+// KeepWithheld takes out of what was sent for an object the attributes that the caller of ctx has read as less than they are because they
+// are denied the rest, and sends back so: what was read can be written back. It returns their names too. A list of which the caller has not
+// read all is not replaced by another.
+func (k *Objects) KeepWithheld(ctx context.Context, old any, sent rest.Object) (_ rest.Object, kept []string, err error) {
+	if restricted(ctx) == nil {
+		return sent, nil, nil
+	}
+	body, err := k.ForCaller(ctx, old)
+	if err != nil {
+		return sent, nil, err
+	}
+	shown, err := asRead(body)
+	if err != nil {
+		return sent, nil, err
+	}
+	whole, err := asRead(old)
+	if err != nil {
+		return sent, nil, err
+	}
+	_, denied, err := k.registry.without(ctx, k.Schema, old)
+	if err != nil {
+		return sent, nil, err
+	}
+	withheld := k.withheld(ctx, old)
+	for i := range k.Schema.Properties {
+		p := &k.Schema.Properties[i]
+		read, is := shown.(map[string]any)[p.Name], whole.(map[string]any)[p.Name]
+		if !sent.Has(p.Name) || !slices.Contains(withheld, p.Name) && reflect.DeepEqual(read, is) {
+			continue
+		}
+		if p.Schema.Writes(sent.Value(p.Name), read) {
+			sent = sent.Without(p.Name)
+			kept = append(kept, p.Name)
+		} else if _, list := is.([]any); list && denied != "" && !p.ReadOnly {
+			return sent, nil, notAllowed("Your token denies %s, which this replaces", denied)
+		}
+	}
+	return sent, kept, nil
+}
