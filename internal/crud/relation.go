@@ -33,7 +33,7 @@ const MaxLinks = rest.MaxLimit
 type Deletion int
 
 const (
-	// Unlink deletes the link with the object. The joining table does so too, by ON DELETE CASCADE.
+	// Unlink ends the link, as its own operation does, but without its hooks.
 	Unlink Deletion = iota
 	// Refuse refuses to delete a linked object.
 	Refuse

@@ -38,7 +38,7 @@ type diff struct {
 	nested bool
 	// unchecked says that the object is to be deleted: MayEnd is not asked.
 	unchecked bool
-	// gone says that the object is being deleted, which the audit has: it has nothing of the links, and their hooks do not run.
+	// gone says that the object is being deleted: the hooks of the links do not run, for it has its own.
 	gone bool
 }
 
@@ -253,8 +253,11 @@ func (d *diff) apply(ctx context.Context, c store.Conn) error {
 		}
 	}
 	ended, err := d.deleteEnded(ctx, c) // first: what is ended does not stand in the way of what is made
-	if err != nil || d.gone {
+	if err != nil {
 		return err
+	}
+	if d.gone {
+		return d.recordEach(ctx, c)
 	}
 	if err := r.allow(ctx, c, d.added); err != nil {
 		return err
@@ -436,7 +439,12 @@ func (d *diff) conclude(ctx context.Context, c store.Conn) error {
 	if d.list != nil {
 		return d.recordList(ctx, c)
 	}
-	for _, l := range all {
+	return d.recordEach(ctx, c)
+}
+
+// recordEach emits the events of each link, and writes it to the audit.
+func (d *diff) recordEach(ctx context.Context, c store.Conn) error {
+	for _, l := range slices.Concat(d.ended, d.added, d.changed) {
 		if err := l.record(ctx, c); err != nil {
 			return err
 		}
@@ -529,10 +537,11 @@ func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *d
 	if change.Request == nil || !rights.HasDenials(change.Request) {
 		return nil
 	}
-	for _, s := range k.sides {
-		if len(s.relation.only) == 0 {
-			continue
-		}
+	sides, err := k.linkedSides(ctx, c, change.Old)
+	if err != nil {
+		return err
+	}
+	for _, s := range sides {
 		linked, err := s.all(ctx, c, change.Old)
 		if err != nil {
 			return err
@@ -546,34 +555,57 @@ func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *d
 	return nil
 }
 
-// unlink does with the links of an object that is deleted what their relations say. The database ends those of which they say nothing.
+// linkedSides returns the sides of relations by which an object is linked, in one statement: of those that operations change.
+func (k *CollectionOf[T]) linkedSides(ctx context.Context, c store.Conn, o T) ([]*side, error) {
+	var each []string
+	for i, s := range k.sides {
+		if len(s.relation.only) > 0 {
+			each = append(each, fmt.Sprintf("SELECT %d AS side WHERE EXISTS (SELECT 1 FROM %s WHERE %s = $1 AND %s IS NOT NULL)", i, s.Joining, s.Refers, s.other.Refers))
+		}
+	}
+	if len(each) == 0 {
+		return nil, nil
+	}
+	found, err := store.Select[int](ctx, c, strings.Join(each, " UNION ALL ")+" ORDER BY side", k.Key(o))
+	sides := make([]*side, len(found))
+	for i, at := range found {
+		sides[i] = k.sides[at]
+	}
+	return sides, err
+}
+
+// unlink does with the links of an object that is deleted what their relations say.
 func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	for _, s := range k.sides {
-		switch s.deleted {
-		case Refuse:
+	sides, err := k.linkedSides(ctx, c, change.Old)
+	if err != nil {
+		return err
+	}
+	for _, s := range sides {
+		if s.deleted == Refuse {
 			if err := s.refuseLinked(ctx, c, change.Old); err != nil {
 				return err
 			}
-		case Cascade:
-			if err := s.cascade(ctx, c, &diff{request: change.Request, tenant: change.Tenant, near: s, object: change.Old, unchecked: true, gone: true}); err != nil {
+		}
+		d := &diff{request: change.Request, tenant: change.Tenant, near: s, object: change.Old, unchecked: true, gone: true}
+		linked, err := s.all(ctx, c, d.object)
+		if err != nil {
+			return err
+		}
+		d.end(linked...)
+		if err := d.apply(ctx, c); err != nil {
+			return err
+		}
+		if s.deleted == Cascade {
+			if err := s.cascade(ctx, c, d, linked); err != nil {
 				return err
 			}
-		case Unlink:
 		}
 	}
 	return nil
 }
 
-// cascade deletes the objects that one of this side is linked with.
-func (s *side) cascade(ctx context.Context, c store.Conn, d *diff) error {
-	linked, err := s.all(ctx, c, d.object)
-	if err != nil {
-		return err
-	}
-	d.end(linked...)
-	if err := d.apply(ctx, c); err != nil {
-		return err
-	}
+// cascade deletes the objects that one of this side was linked with.
+func (s *side) cascade(ctx context.Context, c store.Conn, d *diff, linked []any) error {
 	other := s.other
 	if err := other.collection.ownOf(ctx, c, linked); err != nil {
 		return err

@@ -463,6 +463,29 @@ func TestDeletionsOfWhatIsLinked(t *testing.T) {
 	})
 }
 
+// The links of an object end with it by the same way as by themselves: the audit has each, and who reads the other objects hears of it.
+func TestDeletionsEndLinks(t *testing.T) {
+	eachLibrary(t, func(t *testing.T, l *library) {
+		c, shelf, book, sequel := l.as(l.tenant), l.make("/shelves", "s"), l.make("/books", "b"), l.make("/books", "second")
+		for _, path := range []string{shelf + book, shelf + "/lends" + book, book + "/sequels/" + keyOf(sequel)} {
+			c.Do("PUT", path, nil).Want(204)
+		}
+		_, before := l.audited()
+		l.events = nil
+		c.Do("DELETE", book, nil).Want(204)
+		if _, after := l.audited(); after-before != 4 {
+			t.Errorf("%d entries of the audit, want three links and the book", after-before)
+		}
+		if !slices.Contains(l.events, shelf[1:]) || !slices.Contains(l.events, sequel[1:]) {
+			t.Errorf("only these are heard of: %q", l.events)
+		}
+		ended, err := store.Get[int](t.Context(), l.db, `SELECT count(*) FROM audit WHERE resource IN ('shelves/books', 'shelves/lends/books', 'books/sequels') AND after IS NULL`)
+		if err != nil || ended != 3 {
+			t.Errorf("the audit has the end of %d links (%v)", ended, err)
+		}
+	})
+}
+
 // Who is denied an operation does nothing by another that it would do alone, by whichever name of its objects.
 func TestDeniedLinksAreNotMadeOtherwise(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, l *library) {
