@@ -176,7 +176,6 @@ var docs = map[string]string{
 	"outcall":                               "The outgoing call; null if there is none.",
 	"outcall_id":                            "The number of the outgoing call.",
 	"pager":                                 "The address of the pager.",
-	"paging_id":                             "The number of the paging.",
 	"parameters":                            "What a key of this kind needs.",
 	"parking_lot":                           "The parking lot; null if there is none.",
 	"parking_lot_id":                        "The number of the parking lot.",

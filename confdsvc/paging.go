@@ -30,7 +30,7 @@ type PagingUsers struct {
 type keyToPaging struct {
 	keyHref
 
-	PagingID int64 `json:"paging_id" required:"true" ref:"pagings.id" minimum:"0" maximum:"9007199254740991"`
+	PagingID int64 `json:"paging_id" required:"true" ref:"pagings.id" minimum:"0" maximum:"9007199254740991" doc:"The number of the paging."`
 }
 
 func init() {
