@@ -183,3 +183,20 @@ func TestMalformedQuery(t *testing.T) {
 		wantMessage(t, answer(s, r.WithContext(rest.NewContext(r.Context(), &m))), http.StatusBadRequest, want)
 	}
 }
+
+// What cannot be tried is not done instead.
+func TestWhatCannotBeTried(t *testing.T) {
+	done := 0
+	does := func(context.Context, *rest.Request) (rest.Reply, error) { done++; return rest.Reply{}, nil }
+	s := mounted(t,
+		rest.Operation{Method: http.MethodDelete, Path: "/things/{id}", Handle: does},
+		rest.Operation{Method: http.MethodDelete, Path: "/others/{id}", Handle: does, Query: []rest.Parameter{{Name: "dry_run", Schema: &rest.Schema{Type: "boolean"}}}},
+		rest.Operation{Method: http.MethodGet, Path: "/things", Handle: does},
+	)
+	wantMessage(t, call(t, s, http.MethodDelete, "/things/1?dry_run=true", ""), http.StatusBadRequest, "cannot be tried without doing it")
+	if done > 0 {
+		t.Error("it was done")
+	}
+	wantStatus(t, call(t, s, http.MethodDelete, "/others/1?dry_run=true", ""), http.StatusOK)
+	wantStatus(t, call(t, s, http.MethodGet, "/things?dry_run=true", ""), http.StatusOK)
+}

@@ -29,6 +29,9 @@ type Request struct {
 	Ahead any
 }
 
+// dryRun is the query parameter by which some operations say what they would do. Another would do it, against what the client expects.
+const dryRun = "dry_run"
+
 func newRequest(r *http.Request, m *Match) (*Request, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -36,6 +39,9 @@ func newRequest(r *http.Request, m *Match) (*Request, error) {
 	}
 	if !m.Op.honoursIfMatch() && len(r.Header.Values("If-Match")) > 0 {
 		return nil, apierr.New(apierr.Invalid, "This operation changes nothing that has an entity tag; send no If-Match")
+	}
+	if query.Has(dryRun) && r.Method != http.MethodGet && !slices.ContainsFunc(m.Op.Query, func(p Parameter) bool { return p.Name == dryRun }) {
+		return nil, apierr.New(apierr.Invalid, "This operation cannot be tried without doing it; send no %s", dryRun)
 	}
 	req := &Request{HTTP: r, match: m, query: query}
 	for i := range m.Op.Query {
