@@ -447,3 +447,21 @@ func TestMailboxWithoutPIN(t *testing.T) {
 		t.Error("the owner is asked for a PIN")
 	}
 }
+
+// An application runs with a context of the tenant's own alone. Nothing else is wrong with these destinations.
+func TestApplicationsWithAnotherTenantsContext(t *testing.T) {
+	for destination, runs := range map[string]string{
+		`"application": "disa", "pin": "1234"`: "DISA(1234,%s)",
+		`"application": "directory"`:           "Directory(%s",
+		`"application": "voicemail"`:           "VoiceMailMain(@%s)",
+	} {
+		for in, want := range map[string]bool{inside: true, theirs: false} {
+			s := company(t)
+			s.Users[1].Fallbacks.Fail = to(t, `{"type": "application", `+destination+`, "context": "`+in+`"}`)
+			text := string(withoutLibrary(t, generate(t, s)["extensions.conf"]))
+			if got := strings.Contains(text, fmt.Sprintf(runs, in)); got != want {
+				t.Errorf("%s in %s: runs %t", destination, in, got)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,6 +84,31 @@ func TestDeadNode(t *testing.T) {
 		before := n.times()
 		if _, err := n.Apply(t.Context(), helpers.ApplyOptions{}); err != nil || n.times() != before {
 			t.Errorf("Apply: %v, generated %d times more", err, n.times()-before)
+		}
+	})
+}
+
+// A node that has lost the lease while it generated changes nothing.
+func TestLeaseLostMeanwhile(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		var steals atomic.Bool
+		n := start(t, db, nil, false, func(n *system, o *apply.Options) {
+			o.Generate = func(ctx context.Context, refused apply.Refused) (apply.Output, error) {
+				if steals.Load() {
+					if _, err := db.Exec(ctx, `UPDATE asterisk_lease SET holder = 'thief', expires_at = $1`, time.Now().Add(time.Hour)); err != nil {
+						return apply.Output{}, err
+					}
+				}
+				return n.generate(ctx, refused)
+			}
+		})
+		wantState(t, do(t, n), helpers.JobDone, "")
+		before, _ := n.liveFile("extensions.conf")
+		steals.Store(true)
+		n.store("extensions.conf", "[internal]\nexten = 102,1,Dial(PJSIP/alice)\n", "pjsip.conf", telephones("alice"))
+		wantState(t, do(t, n), helpers.JobFailed, "another node configures this Asterisk now")
+		if after, _ := n.liveFile("extensions.conf"); after != before {
+			t.Errorf("live is %q", after)
 		}
 	})
 }

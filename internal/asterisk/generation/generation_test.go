@@ -51,17 +51,24 @@ type asterisk struct {
 	refuse  map[string]error // by module, once
 	down    error
 	verify  error
+	leave   func() // what happens when a module refuses
 }
 
 var fileOf = map[string]string{"features": "features.conf", "res_musiconhold": "musiconhold.conf", "res_pjsip": "pjsip.conf", "pbx_config": "extensions.conf", "app_voicemail": "voicemail.conf", "app_queue": "queues.conf"}
 
-func (a *asterisk) Reload(_ context.Context, module string) error {
+func (a *asterisk) Reload(ctx context.Context, module string) error {
 	a.reloads = append(a.reloads, module)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if a.down != nil {
 		return a.down
 	}
 	if err := a.refuse[module]; err != nil {
 		delete(a.refuse, module)
+		if a.leave != nil {
+			a.leave()
+		}
 		return err
 	}
 	if a.loaded == nil {
@@ -188,7 +195,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// What fails is taken back: the files, and what the modules have read.
+// What fails is taken back: the files, and what the modules have read. So it is if the caller leaves meanwhile.
 func TestRollBack(t *testing.T) {
 	s := open(t, t.TempDir())
 	pbx := &asterisk{folder: s.Folder(), refuse: map[string]error{}}
@@ -204,8 +211,11 @@ func TestRollBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			n := stage(t, s, files("pjsip.conf", "bad", "extensions.conf", "bad", "voicemail.conf", "bad"))
 			fail()
-			defer func() { pbx.verify = nil }()
-			_, err := s.Apply(t.Context(), n, pbx, nil, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			pbx.leave = cancel
+			defer func() { pbx.verify, pbx.leave = nil, nil }()
+			_, err := s.Apply(ctx, n, pbx, nil, nil)
 			if _, ok := errors.AsType[*generation.RolledBackError](err); !ok {
 				t.Fatalf("Apply: %v", err)
 			}
