@@ -268,8 +268,9 @@ func (s *Service) heldBy(ctx context.Context, uuids ...string) ([]held, error) {
 	}
 	policies, groups := s.engine.Seen(ctx, "auth_policy", &args), s.engine.Seen(ctx, "auth_group", &args)
 	return store.Select[held](ctx, s.db, `
-		SELECT h.user_uuid, a.access, h.policy_uuid, (SELECT p.name FROM `+policies+` p WHERE p.uuid = h.policy_uuid) AS policy_name, h.group_uuid, g.name AS group_name
+		SELECT h.user_uuid, a.access, h.policy_uuid, (SELECT v.name FROM `+policies+` v WHERE v.uuid = p.uuid) AS policy_name, h.group_uuid, g.name AS group_name
 		FROM `+holdings(crud.Placeholders(1, len(uuids)))+` h
+		JOIN auth_policy p ON p.uuid = h.policy_uuid
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
 		LEFT JOIN `+groups+` g ON g.uuid = h.group_uuid
 		ORDER BY h.user_uuid, policy_name, a.access`, args...)
