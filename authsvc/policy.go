@@ -16,6 +16,13 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
+func init() {
+	rest.RegisterFormats(rest.Format{
+		Name: "slug", Pattern: "^[a-zA-Z0-9_-]+$", Example: "night-shift",
+		Doc: "A short name of letters, digits, `_` and `-`.",
+	})
+}
+
 // Policy is a named list of accesses that users are given.
 type Policy struct {
 	UUID        string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`

@@ -73,6 +73,9 @@ func (k *Objects) denied(ctx context.Context, of string, add func(value any) (pl
 	return k.deniedBy(ctx, of, "", add)
 }
 
+// everything is the condition for all rows.
+const everything = "1 = 1"
+
 // deniedBy is denied for a path below the object, as words: "forwards.busy". With "" it is for the object.
 func (k *Objects) deniedBy(ctx context.Context, of, path string, add func(value any) (placeholder string)) string {
 	p := restricted(ctx)
@@ -85,7 +88,7 @@ func (k *Objects) deniedBy(ctx context.Context, of, path string, add func(value 
 	}
 	words, all := p.DeniedWords(k.Service+"."+declaration.Dotted(k.Path)+".", after)
 	if all {
-		return "1 = 1"
+		return everything
 	}
 	var conditions []string
 	if path == "" {
@@ -139,12 +142,12 @@ func (k *Objects) Visible(ctx context.Context, of string, add func(value any) (p
 func (e *Registry) Visible(ctx context.Context, path, of string, args *[]any) string {
 	t, declared := e.byPath[path]
 	if !declared {
-		return "1 = 1"
+		return everything
 	}
 	all := query.Arguments{Values: *args}
 	condition := t.Visible(ctx, of, all.Add)
 	if *args = all.Values; condition == "" {
-		return "1 = 1"
+		return everything
 	}
 	return condition
 }
@@ -271,8 +274,11 @@ func (e *Registry) hides(ctx context.Context, ref string) (func(value any) bool,
 	}
 	args := &query.Arguments{}
 	condition := t.denied(ctx, t.Table, args.Add)
-	if condition == "" {
+	switch condition {
+	case "":
 		return nil, nil
+	case everything: // there may be many
+		return func(any) bool { return true }, nil
 	}
 	col := t.Column(ref[at+1:])
 	c := e.conn(ctx)
