@@ -119,14 +119,14 @@ func TestAsterisk(t *testing.T) {
 		pbx.Event("VoicemailPasswordChange", "Context", name, "Mailbox", "101", "NewPassword", pin)
 	}
 	chosen("96*31")
-	pbx.Event("VoicemailPasswordChange", "Context", name, "Mailbox", "999", "NewPassword", "963185")
-	chosen("963147")
+	pbx.Event("VoicemailPasswordChange", "Context", name, "Mailbox", "999", "NewPassword", "9631851470")
+	chosen("9631470258")
 	until("the API has the PIN of the telephone", func() bool {
-		return strings.Contains(g.Do(t, "GET", "/api/confd/1.1/voicemails?number=101", admin, "").Want(200).Body, `"password":"963147"`)
+		return strings.Contains(g.Do(t, "GET", "/api/confd/1.1/voicemails?number=101", admin, "").Want(200).Body, `"password":"9631470258"`)
 	})
 	until("the audit has it, without the PIN", func() bool {
 		audit := g.Do(t, "GET", "/api/auth/0.1/audit?action=update_voicemail", admin, "").Want(200)
-		if strings.Contains(audit.Body, "9631") {
+		if strings.Contains(audit.Body, "9631470258") {
 			t.Fatalf("the audit has the PIN: %s", audit.Body)
 		}
 		return audit.JSON("filtered") == 1.0
@@ -145,7 +145,7 @@ func TestAsterisk(t *testing.T) {
 		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
 		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"noanswer":{"enabled":true,"destination":"103"}`)
 	})
-	if log := g.logged(t); strings.Contains(log, amitest.Secret) || strings.Contains(log, "9631") || strings.Contains(log, "96*31") || !strings.Contains(log, "a PIN in confd has") {
+	if log := g.logged(t); strings.Contains(log, amitest.Secret) || strings.Contains(log, "9631470258") || strings.Contains(log, "9631851470") || strings.Contains(log, "96*31") || !strings.Contains(log, "a PIN in confd has") {
 		t.Error("the secret or a PIN is in the log, or not that one was refused")
 	}
 }
