@@ -121,6 +121,18 @@ fmt: ## format all Go files
 generate: ## rewrite the golden files: the definitions and the adapted Caddyfiles
 	$(GO) test ./confdsvc ./authsvc ./helpers ./caddymodule -run 'Golden|Definition|Adapt' -update
 
+.PHONY: console-check
+console-check: console/node_modules ## format, types and unit tests of the console's scripts (needs Node.js and npm; console-fmt: format them)
+	@cd console && npm run --silent check
+
+.PHONY: console-fmt
+console-fmt: console/node_modules
+	@cd console && npm run --silent format
+
+console/node_modules: console/package-lock.json
+	cd console && npm ci --no-audit --no-fund
+	@touch $@
+
 # What tests the console's accessibility (MPL-2.0). The copy in the tree is what the tests use.
 AXE      := 4.14.1
 
@@ -152,6 +164,7 @@ check: export CGO_ENABLED := 1
 check: ## all that must hold before a change lands
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	$(GO) mod tidy -diff
+	$(MAKE) console-check
 	$(MAKE) lint
 	$(WATCHING) $(MAKE) test RACE='$(SPARED)'
 	$(WATCHING) $(MAKE) cover

@@ -15,34 +15,36 @@ export const resources = new Map();
 export const operations = [];
 
 export const load = async (list) => {
-  const loaded = await Promise.all(list.map(async (service) => {
-    try {
-      return { ...service, definition: (await call('GET', service.definition)).data };
-    } catch (problem) {
-      return { ...service, problem };
-    }
-  }));
-  services = loaded;
-  resources.clear();
-  operations.length = 0;
-  for (const service of loaded.filter((s) => s.definition?.paths)) {
-    try {
-      learn(service);
-    } catch (problem) {
-      service.problem = problem; // the other services are shown all the same
-    }
-  }
+	const loaded = await Promise.all(
+		list.map(async (service) => {
+			try {
+				return { ...service, definition: (await call('GET', service.definition)).data };
+			} catch (problem) {
+				return { ...service, problem };
+			}
+		}),
+	);
+	services = loaded;
+	resources.clear();
+	operations.length = 0;
+	for (const service of loaded.filter((s) => s.definition?.paths)) {
+		try {
+			learn(service);
+		} catch (problem) {
+			service.problem = problem; // the other services are shown all the same
+		}
+	}
 };
 
 const learn = (service) => {
-  for (const [path, item] of Object.entries(service.definition.paths)) {
-    for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
-      if (!item[method]) continue;
-      item[method].parameters = item[method].parameters?.map((p) => resolve(service, p)); // operations share them
-      operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
-    }
-  }
-  find(service);
+	for (const [path, item] of Object.entries(service.definition.paths)) {
+		for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
+			if (!item[method]) continue;
+			item[method].parameters = item[method].parameters?.map((p) => resolve(service, p)); // operations share them
+			operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
+		}
+	}
+	find(service);
 };
 
 // accessOf returns the access that an operation documents; other daemons' definitions have it in the description.
@@ -50,16 +52,19 @@ const accessOf = (operation) => operation['x-required-acl'] ?? operation.descrip
 
 // resolve follows references and joins what allOf lists.
 export const resolve = (service, schema) => {
-  if (!schema) return {};
-  if (schema.$ref) {
-    const found = schema.$ref.slice(2).split('/').reduce((at, word) => at?.[word], service.definition);
-    return resolve(service, { ...found, ...Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$ref')) });
-  }
-  if (schema.allOf) {
-    const { allOf, ...rest } = schema;
-    return Object.assign({}, ...allOf.map((part) => resolve(service, part)), rest);
-  }
-  return schema;
+	if (!schema) return {};
+	if (schema.$ref) {
+		const found = schema.$ref
+			.slice(2)
+			.split('/')
+			.reduce((at, word) => at?.[word], service.definition);
+		return resolve(service, { ...found, ...Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$ref')) });
+	}
+	if (schema.allOf) {
+		const { allOf, ...rest } = schema;
+		return Object.assign({}, ...allOf.map((part) => resolve(service, part)), rest);
+	}
+	return schema;
 };
 
 const json = (content) => content?.content?.['application/json']?.schema;
@@ -68,8 +73,8 @@ export const bodyOf = (service, operation) => resolve(service, json(operation?.r
 
 // itemsOf returns the property in which a list's answer has its objects: nearly always "items".
 const itemsOf = (service, operation) => {
-  const properties = answer(service, operation).properties ?? {};
-  return 'total' in properties ? Object.keys(properties).find((key) => properties[key].type === 'array') : undefined;
+	const properties = answer(service, operation).properties ?? {};
+	return 'total' in properties ? Object.keys(properties).find((key) => properties[key].type === 'array') : undefined;
 };
 
 // titleOf returns what a path leads to: as one of its operations says or, where none does, from the path.
@@ -83,65 +88,106 @@ export const saidOf = (schema, value) => schema?.['x-enum-labels']?.[value] ?? w
 
 // kindOf returns the schema of one kind of object, of which the value of one attribute tells the kinds, and how people read that value.
 export const kindOf = (service, schema, value) => {
-  const kind = resolve(service, { $ref: schema.discriminator.mapping[value] });
-  return { schema: kind, said: saidOf(resolve(service, kind.properties?.[schema.discriminator.propertyName]), value) };
+	const kind = resolve(service, { $ref: schema.discriminator.mapping[value] });
+	return { schema: kind, said: saidOf(resolve(service, kind.properties?.[schema.discriminator.propertyName]), value) };
 };
 
 const parameters = (path) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
 
 const find = (service) => {
-  const paths = service.definition.paths;
-  const take = (path, method) => (paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: accessOf(paths[path][method]) } : undefined);
-  for (const path of Object.keys(paths)) {
-    if (parameters(path).length > 0 || path.startsWith('/api/')) continue;
-    const get = take(path, 'get'), key = `${service.name}${path}`;
-    if (!get || get['x-unimplemented'] || get.parameters?.some((p) => p.in === 'query' && p.required)) continue; // what answers a question is no list
-    const base = { key, service, path, title: titleOf(path.slice(1), get, take(path, 'put')), list: undefined };
-    const items = itemsOf(service, get);
-    if (!items) {
-      if (take(path, 'put')) resources.set(key, { ...base, document: true, read: get, update: take(path, 'put'), remove: take(path, 'delete') });
-      continue;
-    }
-    const { items: listed, 'x-enum-labels': labels } = answer(service, get).properties[items];
-    const itemPath = Object.keys(paths).find((other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)) && (paths[other].get || paths[other].delete));
-    resources.set(key, {
-      ...base, list: get, items, schema: { ...resolve(service, listed), ...(labels && { 'x-enum-labels': labels }) }, create: take(path, 'post'), itemPath,
-      ...(itemPath && {
-        parameter: parameters(itemPath)[0], read: take(itemPath, 'get'), update: take(itemPath, 'put'), remove: take(itemPath, 'delete'),
-        parts: apart(Object.keys(paths).filter((other) => other.startsWith(itemPath + '/')).map((other) => part(service, take, itemPath, other)).filter(Boolean)
-          .concat(Object.keys(paths).filter((other) => other.startsWith(path + '/')).map((other) => asked(take, parameters(itemPath)[0], other)).filter(Boolean))),
-      }),
-    });
-  }
+	const paths = service.definition.paths;
+	const take = (path, method) =>
+		paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: accessOf(paths[path][method]) } : undefined;
+	for (const path of Object.keys(paths)) {
+		if (parameters(path).length > 0 || path.startsWith('/api/')) continue;
+		const get = take(path, 'get'),
+			key = `${service.name}${path}`;
+		if (!get || get['x-unimplemented'] || get.parameters?.some((p) => p.in === 'query' && p.required)) continue; // what answers a question is no list
+		const base = { key, service, path, title: titleOf(path.slice(1), get, take(path, 'put')), list: undefined };
+		const items = itemsOf(service, get);
+		if (!items) {
+			if (take(path, 'put')) resources.set(key, { ...base, document: true, read: get, update: take(path, 'put'), remove: take(path, 'delete') });
+			continue;
+		}
+		const { items: listed, 'x-enum-labels': labels } = answer(service, get).properties[items];
+		const itemPath = Object.keys(paths).find(
+			(other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)) && (paths[other].get || paths[other].delete),
+		);
+		resources.set(key, {
+			...base,
+			list: get,
+			items,
+			schema: { ...resolve(service, listed), ...(labels && { 'x-enum-labels': labels }) },
+			create: take(path, 'post'),
+			itemPath,
+			...(itemPath && {
+				parameter: parameters(itemPath)[0],
+				read: take(itemPath, 'get'),
+				update: take(itemPath, 'put'),
+				remove: take(itemPath, 'delete'),
+				parts: apart(
+					Object.keys(paths)
+						.filter((other) => other.startsWith(itemPath + '/'))
+						.map((other) => part(service, take, itemPath, other))
+						.filter(Boolean)
+						.concat(
+							Object.keys(paths)
+								.filter((other) => other.startsWith(path + '/'))
+								.map((other) => asked(take, parameters(itemPath)[0], other))
+								.filter(Boolean),
+						),
+				),
+			}),
+		});
+	}
 };
 
 // apart tells parts from each other that have one title: a list that is replaced as a whole is beside the links of the same name for its order.
-const apart = (parts) => parts.map((p) => (p.kind === 'replaced' && parts.some((other) => other.kind === 'link' && other.title === p.title) ? { ...p, title: `${p.title}, in their order` } : p));
+const apart = (parts) =>
+	parts.map((p) =>
+		p.kind === 'replaced' && parts.some((other) => other.kind === 'link' && other.title === p.title) ? { ...p, title: `${p.title}, in their order` } : p,
+	);
 
 // part is what belongs to one object: a document of its own (forwards), a list (sessions), a link to objects of another resource (lines
 // of a user), or a list that is replaced as a whole (members).
 const part = (service, take, itemPath, path) => {
-  const rest = path.slice(itemPath.length + 1), inside = parameters(rest);
-  const base = { path, name: rest.replace(/\/\{\w+\}$/, ''), get: take(path, 'get'), put: take(path, 'put'), remove: take(path, 'delete'), post: take(path, 'post') };
-  base.all = inside.length === 1 ? take(itemPath + '/' + base.name, 'delete') : undefined; // ends all links at once
-  base.title = titleOf(base.name, base.get, base.put, base.post);
-  if (inside.length === 0) {
-    const items = base.get && itemsOf(service, base.get);
-    const one = Object.keys(service.definition.paths).find((other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)));
-    if (items) return { ...base, kind: 'list', items, schema: resolve(service, answer(service, base.get).properties[items].items), end: one && take(one, 'delete'), parameter: one && parameters(one).at(-1) };
-    if (base.get) return { ...base, kind: base.put ? 'document' : 'shown' };
-    return base.put && bodyOf(service, base.put).properties ? { ...base, kind: 'replaced' } : undefined;
-  }
-  if (inside.length === 1 && rest.endsWith('}') && base.put && !base.put.requestBody?.required) return { ...base, kind: 'link', parameter: inside[0] };
-  return undefined;
+	const rest = path.slice(itemPath.length + 1),
+		inside = parameters(rest);
+	const base = {
+		path,
+		name: rest.replace(/\/\{\w+\}$/, ''),
+		get: take(path, 'get'),
+		put: take(path, 'put'),
+		remove: take(path, 'delete'),
+		post: take(path, 'post'),
+	};
+	base.all = inside.length === 1 ? take(itemPath + '/' + base.name, 'delete') : undefined; // ends all links at once
+	base.title = titleOf(base.name, base.get, base.put, base.post);
+	if (inside.length === 0) {
+		const items = base.get && itemsOf(service, base.get);
+		const one = Object.keys(service.definition.paths).find((other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)));
+		if (items)
+			return {
+				...base,
+				kind: 'list',
+				items,
+				schema: resolve(service, answer(service, base.get).properties[items].items),
+				end: one && take(one, 'delete'),
+				parameter: one && parameters(one).at(-1),
+			};
+		if (base.get) return { ...base, kind: base.put ? 'document' : 'shown' };
+		return base.put && bodyOf(service, base.put).properties ? { ...base, kind: 'replaced' } : undefined;
+	}
+	if (inside.length === 1 && rest.endsWith('}') && base.put && !base.put.requestBody?.required) return { ...base, kind: 'link', parameter: inside[0] };
+	return undefined;
 };
 
 // asked is what one can ask for one object by an operation that stands beside it, and names the object in its query: a new password, of an
 // operator who is no user with the link of a mail.
 const asked = (take, parameter, path) => {
-  const post = parameters(path).length === 0 && take(path, 'post');
-  if (!post || !post.requestBody || !post.parameters?.some((p) => p.in === 'query' && p.required && p.name === parameter)) return undefined;
-  return { path, name: path.slice(1), kind: 'asked', title: titleOf(path, post), post: { ...post, access: post.access ?? post['x-instead-acl'] }, parameter };
+	const post = parameters(path).length === 0 && take(path, 'post');
+	if (!post || !post.requestBody || !post.parameters?.some((p) => p.in === 'query' && p.required && p.name === parameter)) return undefined;
+	return { path, name: path.slice(1), kind: 'asked', title: titleOf(path, post), post: { ...post, access: post.access ?? post['x-instead-acl'] }, parameter };
 };
 
 // inPath are the texts that can be part of a path and mean themselves there: UUIDs would be written in lower case.
@@ -149,17 +195,17 @@ const inPath = /^(?![\da-f-]{36}$)[\w.~@:+-]{1,128}$/i;
 
 // idOf returns how a path names an object: by its UUID if a path cannot have what it is usually named by.
 export const idOf = (parameter, object) => {
-  const id = object[parameter] ?? (/uuid$/.test(parameter) ? object.uuid ?? object.id : object.id ?? object.uuid);
-  return typeof id === 'string' && !inPath.test(id) ? object.uuid ?? id : id;
+	const id = object[parameter] ?? (/uuid$/.test(parameter) ? (object.uuid ?? object.id) : (object.id ?? object.uuid));
+	return typeof id === 'string' && !inPath.test(id) ? (object.uuid ?? id) : id;
 };
 
 // referred returns the resource whose objects a value names, and by which of their attributes: as the definition says or, of ids, as the
 // name of the value does.
 export const referred = (service, name, schema) => {
-  const [from, by = name.match(/(?<=_)(id|uuid)$/)?.[1]] = (schema?.['x-ref'] ?? '').split('.');
-  if (!by) return undefined;
-  const resource = target(service, from || name, from ? by : name);
-  return resource && { resource, by };
+	const [from, by = name.match(/(?<=_)(id|uuid)$/)?.[1]] = (schema?.['x-ref'] ?? '').split('.');
+	if (!by) return undefined;
+	const resource = target(service, from || name, from ? by : name);
+	return resource && { resource, by };
 };
 
 // takes reports whether an operation knows a parameter of the query.
@@ -169,42 +215,65 @@ export const takes = (operation, name) => Boolean(operation?.parameters?.some((p
 export const alone = 'With what only it uses, such as lines, numbers and voicemails';
 
 // keyOf names the keys of what is below a path: "position", if there is a path below it that ends so.
-export const keyOf = (service, path) => Object.keys(service.definition.paths)
-  .find((other) => path && other.startsWith(path + '/{') && parameters(other).length === parameters(path).length + 1 && other.endsWith('}'))?.match(/\{(\w+)\}$/)[1];
+export const keyOf = (service, path) =>
+	Object.keys(service.definition.paths)
+		.find((other) => path && other.startsWith(path + '/{') && parameters(other).length === parameters(path).length + 1 && other.endsWith('}'))
+		?.match(/\{(\w+)\}$/)[1];
 
 // fill puts values into the parameters of a path, in their order, each as one segment.
 export const fill = (path, ...values) => path.replace(/\{\w+\}/g, () => encodeURIComponent(values.shift()));
 
 // may reports whether the signed-in user's token seems to allow an operation. Values are those of the path's parameters.
 export const may = (operation, ...values) => {
-  if (!operation) return false;
-  if (!operation.access) return true;
-  const access = operation.access.replace(/\{\w+\}/g, () => values.shift() ?? '*');
-  return Boolean(me) && allows(me.acl, access, me);
+	if (!operation) return false;
+	if (!operation.access) return true;
+	const access = operation.access.replace(/\{\w+\}/g, () => values.shift() ?? '*');
+	return Boolean(me) && allows(me.acl, access, me);
 };
 
 // natural is the order in which people expect attributes of which the service names none.
-const natural = ['name', 'label', 'number', 'exten', 'context', 'firstname', 'lastname', 'username', 'email', 'email_address', 'password',
-  'line_1', 'line_2', 'zip_code', 'city', 'state', 'country'];
+const natural = [
+	'name',
+	'label',
+	'number',
+	'exten',
+	'context',
+	'firstname',
+	'lastname',
+	'username',
+	'email',
+	'email_address',
+	'password',
+	'line_1',
+	'line_2',
+	'zip_code',
+	'city',
+	'state',
+	'country',
+];
 
 // properties lists those of a schema in the order in which the service names them; otherwise those that must be sent come first, in theirs.
 export const properties = (service, schema, list) => {
-  const { properties: all = {}, required = [] } = resolve(service, schema);
-  const order = list?.parameters?.find((p) => p.name === 'fields')?.schema?.items?.enum ?? [];
-  const at = (name) => (order.includes(name) ? order.indexOf(name) : required.includes(name) ? order.length + required.indexOf(name) : order.length + required.length);
-  const rank = (name) => (natural.includes(name) ? natural.indexOf(name) : natural.length);
-  return Object.entries(all).sort(([a], [b]) => at(a) - at(b) || rank(a) - rank(b) || a.localeCompare(b)).map(([name, value]) => [name, resolve(service, value)]);
+	const { properties: all = {}, required = [] } = resolve(service, schema);
+	const order = list?.parameters?.find((p) => p.name === 'fields')?.schema?.items?.enum ?? [];
+	const at = (name) =>
+		order.includes(name) ? order.indexOf(name) : required.includes(name) ? order.length + required.indexOf(name) : order.length + required.length;
+	const rank = (name) => (natural.includes(name) ? natural.indexOf(name) : natural.length);
+	return Object.entries(all)
+		.sort(([a], [b]) => at(a) - at(b) || rank(a) - rank(b) || a.localeCompare(b))
+		.map(([name, value]) => [name, resolve(service, value)]);
 };
 
 // target finds the resource whose objects a name refers to: "user_uuid", "lines", "contexts.name". Of several it is the one whose objects
 // have a key like this one, "uuid" or "id".
 export const target = (service, name, key = name) => {
-  const word = name.replace(/_(uuid|id)$/, '').replace(/\..*$/, '');
-  const candidates = [...resources.values()].filter((r) => r.service === service && r.list), path = (r) => r.path.replaceAll('-', '_');
-  const whole = candidates.find((r) => [`/${word}`, `/${word}s`, `/${word.split('_').at(-1)}s`].includes(path(r)));
-  const last = candidates.filter((r) => [word, word + 's', word.replace(/y$/, 'ies')].includes(path(r).split('/').at(-1)));
-  const kind = key.match(/(uuid|id)$/)?.[1];
-  return whole ?? last.find((r) => r.parameter === name) ?? last.find((r) => kind && r.parameter?.endsWith('_' + kind)) ?? last[0];
+	const word = name.replace(/_(uuid|id)$/, '').replace(/\..*$/, '');
+	const candidates = [...resources.values()].filter((r) => r.service === service && r.list),
+		path = (r) => r.path.replaceAll('-', '_');
+	const whole = candidates.find((r) => [`/${word}`, `/${word}s`, `/${word.split('_').at(-1)}s`].includes(path(r)));
+	const last = candidates.filter((r) => [word, word + 's', word.replace(/y$/, 'ies')].includes(path(r).split('/').at(-1)));
+	const kind = key.match(/(uuid|id)$/)?.[1];
+	return whole ?? last.find((r) => r.parameter === name) ?? last.find((r) => kind && r.parameter?.endsWith('_' + kind)) ?? last[0];
 };
 
 // mayAsk tells whether the user may ask the gateway why something is refused. Who may not asks a person: whom tells which, as the operator

@@ -1,26 +1,26 @@
 // h makes an element. Of its attributes, functions become listeners, true a bare attribute, and false, null and undefined nothing.
 // Children may be nodes, texts, lists of these, or nothing. Texts are never read as HTML.
 export const h = (tag, attributes = {}, ...children) => {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') element.addEventListener(name, value);
-    else if (name === 'value' || name === 'checked' || name === 'disabled') element[name] = value ?? '';
-    else if (value !== false && value != null) element.setAttribute(name, value === true ? '' : value);
-  }
-  return put(element, children);
+	const element = document.createElement(tag);
+	for (const [name, value] of Object.entries(attributes)) {
+		if (typeof value === 'function') element.addEventListener(name, value);
+		else if (name === 'value' || name === 'checked' || name === 'disabled') element[name] = value ?? '';
+		else if (value !== false && value != null) element.setAttribute(name, value === true ? '' : value);
+	}
+	return put(element, children);
 };
 
 // put gives an element these children, as h does, and no others.
 export const put = (element, ...children) => {
-  element.replaceChildren(...children.flat(Infinity).filter((child) => child != null && child !== false && child !== ''));
-  return element;
+	element.replaceChildren(...children.flat(Infinity).filter((child) => child != null && child !== false && child !== ''));
+	return element;
 };
 
 // svg makes an element of a picture.
 export const svg = (tag, attributes) => {
-  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
+	const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+	for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+	return element;
 };
 
 let made = 0;
@@ -30,23 +30,30 @@ export const fresh = (name) => `${name}-${++made}`;
 
 // later calls a function once, when it was not asked for again for a while.
 export const later = (run, milliseconds = 250) => {
-  let timer;
-  return (...values) => {
-    clearTimeout(timer);
-    timer = setTimeout(() => run(...values), milliseconds);
-  };
+	let timer;
+	return (...values) => {
+		clearTimeout(timer);
+		timer = setTimeout(() => run(...values), milliseconds);
+	};
 };
 
 // words makes a name readable that nobody has said how to read: "call_record_enabled" and "callRecord" are "Call record enabled".
 export const words = (name) => {
-  const text = String(name).replace(/[_/-]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().replace(/\b(uuid|id|url)\b/g, (word) => word.toUpperCase());
-  return text.charAt(0).toUpperCase() + text.slice(1);
+	const text = String(name)
+		.replace(/[_/-]+/g, ' ')
+		.replace(/([a-z])([A-Z])/g, '$1 $2')
+		.toLowerCase()
+		.replace(/\b(uuid|id|url)\b/g, (word) => word.toUpperCase());
+	return text.charAt(0).toUpperCase() + text.slice(1);
 };
+
+// plural tells how many of something there are, in words.
+export const plural = (n, word) => `${n.toLocaleString()} ${word}${n === 1 ? '' : 's'}`;
 
 // moment shows a time as people of this place write it.
 export const moment = (text) => {
-  const at = new Date(/Z|[+-]\d\d:?\d\d$/.test(text) ? text : text + 'Z');
-  return Number.isNaN(at.getTime()) ? text : at.toLocaleString();
+	const at = new Date(/Z|[+-]\d\d:?\d\d$/.test(text) ? text : text + 'Z');
+	return Number.isNaN(at.getTime()) ? text : at.toLocaleString();
 };
 
 const named = ['fullname', 'label', 'name', 'exten', 'username', 'address', 'number', 'interface', 'user_name', 'type', 'uuid', 'id'];
@@ -56,73 +63,98 @@ export const literal = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
 // brief returns a value in a few words, for a cell of a table.
 export const brief = (value) => {
-  if (value == null || value === '') return '';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (Array.isArray(value)) {
-    if (value.length > 0 && value.every((item) => Array.isArray(item) && item.length === 2)) return brief(value.map((pair) => pair.join(' = ')));
-    const shown = value.slice(0, 3).map(brief).filter(Boolean).join(', ');
-    return value.length > 3 ? `${shown} and ${value.length - 3} more` : shown;
-  }
-  if (typeof value === 'object') {
-    const lists = Object.values(value);
-    if (lists.length > 1 && lists.every(Array.isArray)) return brief(lists.flat());
-    if (value.extensions?.length && !value.label) return brief(value.extensions);
-    if (value.firstname || value.lastname) return [value.firstname, value.lastname].filter(Boolean).join(' ');
-    if (value.start && value.end) return value.start === value.end ? String(value.start) : `${value.start} to ${value.end}`;
-    const name = named.find((key) => value[key] != null && value[key] !== '');
-    return name ? String(value[name]) : '';
-  }
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value) ? moment(value) : String(value);
+	if (value == null || value === '') return '';
+	if (typeof value === 'boolean') return value ? 'yes' : 'no';
+	if (Array.isArray(value)) {
+		if (value.length > 0 && value.every((item) => Array.isArray(item) && item.length === 2)) return brief(value.map((pair) => pair.join(' = ')));
+		const shown = value.slice(0, 3).map(brief).filter(Boolean).join(', ');
+		return value.length > 3 ? `${shown} and ${value.length - 3} more` : shown;
+	}
+	if (typeof value === 'object') {
+		const lists = Object.values(value);
+		if (lists.length > 1 && lists.every(Array.isArray)) return brief(lists.flat());
+		if (value.extensions?.length && !value.label) return brief(value.extensions);
+		if (value.firstname || value.lastname) return [value.firstname, value.lastname].filter(Boolean).join(' ');
+		if (value.start && value.end) return value.start === value.end ? String(value.start) : `${value.start} to ${value.end}`;
+		const name = named.find((key) => value[key] != null && value[key] !== '');
+		return name ? String(value[name]) : '';
+	}
+	return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value) ? moment(value) : String(value);
 };
 
 // broken is a text whose long words, such as addresses, can go on in another line behind a sign.
-export const broken = (text) => text.split(/(\s+)/).map((word) => (word.length > 16 ? word.split(/(?<=[@._/:-])(?=\w)/).map((part, i) => [i > 0 && h('wbr'), part]) : word));
+export const broken = (text) =>
+	text.split(/(\s+)/).map((word) => (word.length > 16 ? word.split(/(?<=[@._/:-])(?=\w)/).map((part, i) => [i > 0 && h('wbr'), part]) : word));
 
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 // ask shows a question over the page, and resolves to whether it was confirmed.
 // Typed, if it is set, is what must be typed before the answer can be yes.
-export const ask = (title, text, action = 'Delete', typed = '') => new Promise((resolve) => {
-  const id = fresh('question'), sure = h('button', { value: 'yes', class: 'danger', disabled: typed !== '' }, action);
-  const input = typed && h('input', { id: fresh('typed'), autocomplete: 'off', spellcheck: 'false', input: () => { sure.disabled = input.value !== typed; } });
-  const dialog = h('dialog', { 'aria-labelledby': id, close: () => {
-    resolve(dialog.returnValue === 'yes');
-    dialog.remove();
-  } },
-    h('form', { method: 'dialog' },
-      h('h2', { id }, title), text,
-      input && h('p', { class: 'field' }, h('label', { for: input.id }, `To go on, type its name: ${typed}`), input),
-      h('p', { class: 'actions' },
-        // Enter in the field answers as the first button that submits does: that is not this one.
-        h('button', { type: typed ? 'button' : 'submit', value: 'no', autofocus: true, click: () => dialog.close('no') }, 'Cancel'),
-        sure)));
-  document.body.append(dialog);
-  dialog.showModal();
-});
+export const ask = (title, text, action = 'Delete', typed = '') =>
+	new Promise((resolve) => {
+		const id = fresh('question'),
+			sure = h('button', { value: 'yes', class: 'danger', disabled: typed !== '' }, action);
+		const input =
+			typed &&
+			h('input', {
+				id: fresh('typed'),
+				autocomplete: 'off',
+				spellcheck: 'false',
+				input: () => {
+					sure.disabled = input.value !== typed;
+				},
+			});
+		const dialog = h(
+			'dialog',
+			{
+				'aria-labelledby': id,
+				close: () => {
+					resolve(dialog.returnValue === 'yes');
+					dialog.remove();
+				},
+			},
+			h(
+				'form',
+				{ method: 'dialog' },
+				h('h2', { id }, title),
+				text,
+				input && h('p', { class: 'field' }, h('label', { for: input.id }, `To go on, type its name: ${typed}`), input),
+				h(
+					'p',
+					{ class: 'actions' },
+					// Enter in the field answers as the first button that submits does: that is not this one.
+					h('button', { type: typed ? 'button' : 'submit', value: 'no', autofocus: true, click: () => dialog.close('no') }, 'Cancel'),
+					sure,
+				),
+			),
+		);
+		document.body.append(dialog);
+		dialog.showModal();
+	});
 
 // tick is a box with what it means, for a question. It is read when the question was answered.
 export const tick = (text) => {
-  const box = h('input', { type: 'checkbox', id: fresh('tick') });
-  return { element: h('p', { class: 'field check' }, box, h('label', { for: box.id }, text)), ticked: () => box.checked };
+	const box = h('input', { type: 'checkbox', id: fresh('tick') });
+	return { element: h('p', { class: 'field check' }, box, h('label', { for: box.id }, text)), ticked: () => box.checked };
 };
 
 // say shows a message in the page's line of messages, which screen readers read out.
 export const say = (text, wrong = false) => {
-  const state = document.getElementById('state');
-  state.classList.toggle('wrong', wrong);
-  put(state, text);
+	const state = document.getElementById('state');
+	state.classList.toggle('wrong', wrong);
+	put(state, text);
 };
 
 let next = '';
 
 // lead goes to another page of the console, which then shows a message.
 export const lead = (to, text) => {
-  next = text;
-  location.hash = to;
+	next = text;
+	location.hash = to;
 };
 
 // arrive shows the message with which one was led to this page, or none.
 export const arrive = () => {
-  say(next);
-  next = '';
+	say(next);
+	next = '';
 };

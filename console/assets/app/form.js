@@ -1,106 +1,197 @@
 // Forms: what is sent, and where it is said what the gateway refuses.
 import { me } from './api.js';
 import { mayAsk, whom } from './definitions.js';
-import { h, put, same, say as tell, words } from './dom.js';
+import { h, plural, put, same, say as tell, words } from './dom.js';
 import { among, fields, valuesOf } from './fields.js';
 import { merged } from './merge.js';
 import { settled, spoken } from './picker.js';
 import { value as shown } from './shown.js';
 
 // usual are the fields that a person mostly fills in; of the others, those that have no value yet are folded away.
-const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'email_address', 'password', 'exten', 'number', 'context', 'type', 'user_ranges', 'destination', 'description'];
+const usual = [
+	'name',
+	'label',
+	'username',
+	'firstname',
+	'lastname',
+	'email',
+	'email_address',
+	'password',
+	'exten',
+	'number',
+	'context',
+	'type',
+	'user_ranges',
+	'destination',
+	'description',
+];
 
 // form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
 // are fields of the page itself, each like those that field returns. Send receives what is to be sent, and the tag of the version that it
-// changes, which is version.tag. Tenant is the tenant whose objects it may name, if that is not the one that the page acts in. It may throw a Refused, whose parts are shown beside the fields that they are about. Latest reads again what
-// the form changes, and its tag, when somebody else has changed it since. What is locked can be read alone.
-export const form = ({ service, schema, list, key, tenant, inherits = false, before, version = {}, latest, hidden = [], more = [], action = 'Save', whole = false, locked = false, send }) => {
-  const context = { service, list, key, tenant, inherits };
-  // A new object begins with what it must have, and what most have.
-  const rank = (f) => (before ? 0 : [f.required, usual.includes(f.name), true].indexOf(true));
-  const own = fields(context, schema, before, hidden).sort((a, b) => rank(a) - rank(b)), inputs = [...own, ...more];
-  const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
-  const plain = own.filter((f) => f.required || usual.includes(f.name) || filled(f.before));
-  const first = own.length <= (before ? 12 : 6) ? own : plain.length > 1 ? plain : own.slice(0, 6);
-  const folded = own.filter((f) => !first.includes(f));
-  const general = h('div', { class: 'error', role: 'alert' });
-  const button = h('button', { type: 'submit', class: 'primary' }, action);
-  const rest = folded.length > 0 && h('details', {}, h('summary', {}, `${folded.length} more field${folded.length === 1 ? '' : 's'}`), folded.map((f) => f.element));
-  const attempt = async (body) => {
-    put(general);
-    tell(''); // what was said of the time before
-    button.disabled = true;
-    try {
-      await send(body, version.tag);
-    } catch (problem) {
-      if (!problem.messages) throw problem;
-      if (problem.status === 401 && !me) return; // the session has ended, and the page asks for another
-      put(general, problem.status === 412 && latest ? await conflict(body) : place(problem, inputs, rest));
-    } finally {
-      button.disabled = false;
-      if (document.activeElement === document.body && button.isConnected) button.focus(); // a button that is disabled loses the focus
-    }
-  };
-  let settling = false;
-  const submit = async (event) => {
-    event.preventDefault();
-    if (settling) return; // a double click
-    put(general);
-    settling = true;
-    await settled(element);
-    settling = false;
-    if (!element.isConnected) return; // the page was left, or the session has ended
-    const body = valuesOf(inputs, whole ? undefined : before);
-    if (!(body instanceof Error)) await attempt(body);
-  };
-  // conflict tells what somebody else has changed since this form was opened, and offers to save both changes. What was typed stays.
-  const conflict = async (body) => {
-    let now;
-    try {
-      now = await latest();
-    } catch (problem) {
-      if (!problem.messages) throw problem;
-      return [h('p', {}, 'Somebody else has changed this since you opened it, and it cannot be read any more. What you have typed is not saved.'), place(problem, inputs, rest)];
-    }
-    const theirs = inputs.filter(({ name }) => !same(now.object[name], before?.[name]));
-    const both = Object.fromEntries(Object.entries(body).map(([name, mine]) => [name, merged(inputs.find((f) => f.name === name)?.schema, before?.[name], mine, now.object[name])]));
-    const say = (input, object) => shown(service, input.name, input.schema ?? {}, object?.[input.name]) || 'nothing';
-    return h('div', { class: 'conflict' },
-      h('p', {}, 'Somebody else has changed this since you opened it. What you have typed is still here, and not saved yet.'),
-      theirs.length > 0 && h('ul', {}, theirs.map((f) => h('li', {}, h('b', {}, f.label ?? words(f.name)), ' was ', say(f, before), ' and is now ', say(f, now.object), '. ',
-        f.name in body && !same(body[f.name], now.object[f.name]) && (Array.isArray(body[f.name]) ? 'If you save, what both of you have added and removed counts.' : 'You have changed it too: if you save, yours counts.')))),
-      h('p', { class: 'actions' },
-        h('button', { type: 'button', class: 'primary', click: () => { version.tag = now.tag; return attempt(both); } }, 'Save mine too'),
-        h('button', { type: 'button', click: () => dispatchEvent(new HashChangeEvent('hashchange')) }, 'Discard mine')));
-  };
-  const element = h('form', { method: 'post', submit, novalidate: true }, first.map((f) => f.element), rest, more.map((f) => f.element), general, h('p', { class: 'actions' }, button));
-  if (locked) for (const control of element.querySelectorAll('input, select, textarea, button')) control.disabled ||= !control.closest('.tools, .pages');
-  return element;
+// changes, which is version.tag. It may throw a Refused, whose parts are shown beside the fields that they are about. Tenant is the tenant whose
+// objects it may name, if that is not the one that the page acts in. Latest reads again what the form changes, and its tag, when somebody else
+// has changed it since. What is locked can be read alone.
+export const form = ({
+	service,
+	schema,
+	list,
+	key,
+	tenant,
+	inherits = false,
+	before,
+	version = {},
+	latest,
+	hidden = [],
+	more = [],
+	action = 'Save',
+	whole = false,
+	locked = false,
+	send,
+}) => {
+	const context = { service, list, key, tenant, inherits };
+	// A new object begins with what it must have, and what most have.
+	const rank = (f) => (before ? 0 : [f.required, usual.includes(f.name), true].indexOf(true));
+	const own = fields(context, schema, before, hidden).sort((a, b) => rank(a) - rank(b)),
+		inputs = [...own, ...more];
+	const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
+	const plain = own.filter((f) => f.required || usual.includes(f.name) || filled(f.before));
+	const first = own.length <= (before ? 12 : 6) ? own : plain.length > 1 ? plain : own.slice(0, 6);
+	const folded = own.filter((f) => !first.includes(f));
+	const general = h('div', { class: 'error', role: 'alert' });
+	const button = h('button', { type: 'submit', class: 'primary' }, action);
+	const rest =
+		folded.length > 0 &&
+		h(
+			'details',
+			{},
+			h('summary', {}, plural(folded.length, 'more field')),
+			folded.map((f) => f.element),
+		);
+	const attempt = async (body) => {
+		put(general);
+		tell(''); // what was said of the time before
+		button.disabled = true;
+		try {
+			await send(body, version.tag);
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			if (problem.status === 401 && !me) return; // the session has ended, and the page asks for another
+			put(general, problem.status === 412 && latest ? await conflict(body) : place(problem, inputs, rest));
+		} finally {
+			button.disabled = false;
+			if (document.activeElement === document.body && button.isConnected) button.focus(); // a button that is disabled loses the focus
+		}
+	};
+	let settling = false;
+	const submit = async (event) => {
+		event.preventDefault();
+		if (settling) return; // a double click
+		put(general);
+		settling = true;
+		await settled(element);
+		settling = false;
+		if (!element.isConnected) return; // the page was left, or the session has ended
+		const body = valuesOf(inputs, whole ? undefined : before);
+		if (!(body instanceof Error)) await attempt(body);
+	};
+	// conflict tells what somebody else has changed since this form was opened, and offers to save both changes. What was typed stays.
+	const conflict = async (body) => {
+		let now;
+		try {
+			now = await latest();
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			return [
+				h('p', {}, 'Somebody else has changed this since you opened it, and it cannot be read any more. What you have typed is not saved.'),
+				place(problem, inputs, rest),
+			];
+		}
+		const theirs = inputs.filter(({ name }) => !same(now.object[name], before?.[name]));
+		const both = Object.fromEntries(
+			Object.entries(body).map(([name, mine]) => [name, merged(inputs.find((f) => f.name === name)?.schema, before?.[name], mine, now.object[name])]),
+		);
+		const say = (input, object) => shown(service, input.name, input.schema ?? {}, object?.[input.name]) || 'nothing';
+		return h(
+			'div',
+			{ class: 'conflict' },
+			h('p', {}, 'Somebody else has changed this since you opened it. What you have typed is still here, and not saved yet.'),
+			theirs.length > 0 &&
+				h(
+					'ul',
+					{},
+					theirs.map((f) =>
+						h(
+							'li',
+							{},
+							h('b', {}, f.label ?? words(f.name)),
+							' was ',
+							say(f, before),
+							' and is now ',
+							say(f, now.object),
+							'. ',
+							f.name in body &&
+								!same(body[f.name], now.object[f.name]) &&
+								(Array.isArray(body[f.name])
+									? 'If you save, what both of you have added and removed counts.'
+									: 'You have changed it too: if you save, yours counts.'),
+						),
+					),
+				),
+			h(
+				'p',
+				{ class: 'actions' },
+				h(
+					'button',
+					{
+						type: 'button',
+						class: 'primary',
+						click: () => {
+							version.tag = now.tag;
+							return attempt(both);
+						},
+					},
+					'Save mine too',
+				),
+				h('button', { type: 'button', click: () => dispatchEvent(new HashChangeEvent('hashchange')) }, 'Discard mine'),
+			),
+		);
+	};
+	const element = h(
+		'form',
+		{ method: 'post', submit, novalidate: true },
+		first.map((f) => f.element),
+		rest,
+		more.map((f) => f.element),
+		general,
+		h('p', { class: 'actions' }, button),
+	);
+	if (locked) for (const control of element.querySelectorAll('input, select, textarea, button')) control.disabled ||= !control.closest('.tools, .pages');
+	return element;
 };
 
 // beside calls put with what a refusal says of each value, and the value's path, and returns whether that was all: put reports whether it was
 // said. A sentence about several values is said if it stands beside one of them.
 export const beside = ({ parts }, put) => {
-  const said = new Set(parts.filter(({ path, detail }) => put(path, spoken(detail))).map(({ detail }) => detail));
-  return parts.length > 0 && parts.every(({ detail }) => said.has(detail));
+	const said = new Set(parts.filter(({ path, detail }) => put(path, spoken(detail))).map(({ detail }) => detail));
+	return parts.length > 0 && parts.every(({ detail }) => said.has(detail));
 };
 
 // place puts what is said of values beside their fields, and returns what is to be read apart.
 const place = (problem, inputs, rest) => {
-  const all = beside(problem, (path, message) => {
-    const about = among(inputs, path);
-    if (about && rest?.contains?.(inputs.find(({ name }) => name === path[0]).element)) rest.open = true;
-    about?.refuse(message);
-    return Boolean(about);
-  });
-  inputs[0]?.element.closest('form')?.querySelector('[aria-invalid=true]')?.focus(); // reading goes on at the first of them
-  return all ? [] : [...problem.messages.map((message) => h('p', {}, spoken(message))), refusal(problem)].filter(Boolean);
+	const all = beside(problem, (path, message) => {
+		const about = among(inputs, path);
+		if (about && rest?.contains?.(inputs.find(({ name }) => name === path[0]).element)) rest.open = true;
+		about?.refuse(message);
+		return Boolean(about);
+	});
+	inputs[0]?.element.closest('form')?.querySelector('[aria-invalid=true]')?.focus(); // reading goes on at the first of them
+	return all ? [] : [...problem.messages.map((message) => h('p', {}, spoken(message))), refusal(problem)].filter(Boolean);
 };
 
 // refusal leads from a 403 to its reasons.
 export const refusal = (problem) => {
-  if (problem.status !== 403 || !problem.request) return '';
-  if (!mayAsk()) return h('p', {}, `To be allowed this, ask ${whom()}.`);
-  const query = new URLSearchParams({ method: problem.request.method, path: problem.request.path });
-  return h('p', {}, h('a', { href: `#/why?${query}` }, 'Why was I refused, and who may do it?'));
+	if (problem.status !== 403 || !problem.request) return '';
+	if (!mayAsk()) return h('p', {}, `To be allowed this, ask ${whom()}.`);
+	const query = new URLSearchParams({ method: problem.request.method, path: problem.request.path });
+	return h('p', {}, h('a', { href: `#/why?${query}` }, 'Why was I refused, and who may do it?'));
 };

@@ -1,7 +1,7 @@
 // The page of one object: its fields, its parts and its links.
 import { call, erase } from './api.js';
 import { alone, answer, bodyOf, fill, idOf, keyOf, may, referred, resolve, resources, sectionOf, takes, target } from './definitions.js';
-import { ask, brief, h, lead, put, same, say, tick, words } from './dom.js';
+import { ask, brief, h, lead, plural, put, same, say, tick, words } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
 import * as login from './login.js';
@@ -13,118 +13,206 @@ const versioned = (tag) => (tag ? { 'If-Match': tag } : {});
 
 // read returns an object and its version.
 const read = async (path) => {
-  const { data, headers } = await call('GET', path);
-  return { object: data, tag: headers.get('ETag') };
+	const { data, headers } = await call('GET', path);
+	return { object: data, tag: headers.get('ETag') };
 };
 
 // tenantOf is the tenant whose objects an object may name: its own or, of what is below a tenant and no object of one, itself.
 const tenantOf = (object) => object.tenant_uuid ?? (object.parent_uuid && object.uuid);
 
 const trouble = (problem) => {
-  if (!problem.messages) throw problem;
-  return h('div', { class: 'error', role: 'alert' }, problem.messages.map((m) => h('p', {}, m)), refusal(problem));
+	if (!problem.messages) throw problem;
+	return h(
+		'div',
+		{ class: 'error', role: 'alert' },
+		problem.messages.map((m) => h('p', {}, m)),
+		refusal(problem),
+	);
 };
 
 export const create = (main, resource) => {
-  put(main, 
-    crumbs(resource),
-    h('h1', { tabindex: '-1' }, resource.create.summary ?? 'New'),
-    may(resource.create) ? '' : h('p', { class: 'denied' }, `Your token does not have the access ${resource.create.access}: the gateway will refuse this.`),
-    form({ service: resource.service, schema: bodyOf(resource.service, resource.create), list: resource.list, key: keyOf(resource.service, resource.itemPath), action: 'Create', send: async (body) => {
-      const { data } = await call('POST', resource.service.prefix + resource.path, { body });
-      const id = idOf(resource.parameter, data ?? {});
-      lead(resource.read && id !== undefined ? `#/${resource.key}/${encodeURIComponent(id)}` : `#/${resource.key}`, `${brief(data) || 'It'} was created.`);
-    } }));
+	put(
+		main,
+		crumbs(resource),
+		h('h1', { tabindex: '-1' }, resource.create.summary ?? 'New'),
+		may(resource.create) ? '' : h('p', { class: 'denied' }, `Your token does not have the access ${resource.create.access}: the gateway will refuse this.`),
+		form({
+			service: resource.service,
+			schema: bodyOf(resource.service, resource.create),
+			list: resource.list,
+			key: keyOf(resource.service, resource.itemPath),
+			action: 'Create',
+			send: async (body) => {
+				const { data } = await call('POST', resource.service.prefix + resource.path, { body });
+				const id = idOf(resource.parameter, data ?? {});
+				lead(resource.read && id !== undefined ? `#/${resource.key}/${encodeURIComponent(id)}` : `#/${resource.key}`, `${brief(data) || 'It'} was created.`);
+			},
+		}),
+	);
 };
 
 export const show = async (main, resource, id) => {
-  const path = resource.service.prefix + fill(resource.itemPath, id);
-  let state; // the object as this page shows it, and its version
-  try {
-    state = await read(path);
-  } catch (problem) {
-    put(main, crumbs(resource), h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
-    return;
-  }
-  const { object } = state, details = h('div', {}, facts(resource, object));
-  // renew takes over the version that a change of these attributes has made, unless somebody else has changed others meanwhile.
-  const renew = async (names) => {
-    const now = await read(path);
-    if (!Object.keys({ ...state.object, ...now.object }).every((name) => names.includes(name) || same(state.object[name], now.object[name]))) return false;
-    Object.assign(state, now);
-    put(details, facts(resource, now.object));
-    return true;
-  };
-  const again = (part) => redraw(main, () => show(main, resource, id), part);
-  // outdated handles the refusal of a change that was made from an older version: the page is drawn anew, and says so.
-  const outdated = async (problem, part) => {
-    if (problem.status === 412) await again(part);
-    say(problem.status === 412 ? 'Somebody else has changed this since you opened it. Nothing was done: this is how it is now. Look at it, and do it again.' : trouble(problem), true);
-  };
-  const remove = async () => {
-    const more = takes(resource.remove, 'recursive') && tick(alone);
-    const final = h('p', {}, 'This cannot be undone.');
-    try {
-      const large = takes(resource.remove, 'dry_run') && (await call('DELETE', path, { query: { dry_run: 'true' } })).data;
-      if (!await (large ? ask(`Delete ${brief(object)} and all that it has?`, [goes(large), final], 'Delete all of it', large.name || id)
-        : ask(`Delete ${brief(object)}?`, [final, more && more.element]))) return;
-      const there = await erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers: versioned(state.tag) });
-      lead(`#/${resource.key}`, `${brief(object)} was ${there ? '' : 'already '}deleted.`);
-    } catch (problem) {
-      if (!problem.messages) throw problem;
-      await outdated(problem);
-    }
-  };
-  const update = resource.update && may(resource.update, id);
-  put(main, crumbs(resource),
-    h('header', { class: 'title' }, titled(resource, object, id), past(resource, id),
-      resource.remove && h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove, id), title: may(resource.remove, id) ? '' : `It takes ${resource.remove.access}`, click: remove }, 'Delete')),
-    resource.update && details,
-    resource.update ? [
-      !update && h('p', { class: 'denied' }, 'You may see this, and not change it.'),
-      h('section', { class: 'whole' }, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, key: keyOf(resource.service, resource.itemPath), tenant: tenantOf(object), before: object, version: state, latest: () => read(path), hidden: writtenElsewhere(resource), locked: !update, send: async (body, version) => {
-        if (Object.keys(body).length === 0) return say('Nothing was changed.');
-        await call(resource.update.method, path, { body, headers: versioned(version) });
-        await again();
-        return say('Saved.');
-      } })),
-    ] : all(resource.service, resource.schema, object));
-  const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
-  main.append(...login.sections(resource, object, again), ...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
+	const path = resource.service.prefix + fill(resource.itemPath, id);
+	let state; // the object as this page shows it, and its version
+	try {
+		state = await read(path);
+	} catch (problem) {
+		put(main, crumbs(resource), h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
+		return;
+	}
+	const { object } = state,
+		details = h('div', {}, facts(resource, object));
+	// renew takes over the version that a change of these attributes has made, unless somebody else has changed others meanwhile.
+	const renew = async (names) => {
+		const now = await read(path);
+		if (!Object.keys({ ...state.object, ...now.object }).every((name) => names.includes(name) || same(state.object[name], now.object[name]))) return false;
+		Object.assign(state, now);
+		put(details, facts(resource, now.object));
+		return true;
+	};
+	const again = (part) => redraw(main, () => show(main, resource, id), part);
+	// outdated handles the refusal of a change that was made from an older version: the page is drawn anew, and says so.
+	const outdated = async (problem, part) => {
+		if (problem.status === 412) await again(part);
+		say(
+			problem.status === 412
+				? 'Somebody else has changed this since you opened it. Nothing was done: this is how it is now. Look at it, and do it again.'
+				: trouble(problem),
+			true,
+		);
+	};
+	const remove = async () => {
+		const more = takes(resource.remove, 'recursive') && tick(alone);
+		const final = h('p', {}, 'This cannot be undone.');
+		try {
+			const large = takes(resource.remove, 'dry_run') && (await call('DELETE', path, { query: { dry_run: 'true' } })).data;
+			if (
+				!(await (large
+					? ask(`Delete ${brief(object)} and all that it has?`, [goes(large), final], 'Delete all of it', large.name || id)
+					: ask(`Delete ${brief(object)}?`, [final, more && more.element])))
+			)
+				return;
+			const there = await erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers: versioned(state.tag) });
+			lead(`#/${resource.key}`, `${brief(object)} was ${there ? '' : 'already '}deleted.`);
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			await outdated(problem);
+		}
+	};
+	const update = resource.update && may(resource.update, id);
+	put(
+		main,
+		crumbs(resource),
+		h(
+			'header',
+			{ class: 'title' },
+			titled(resource, object, id),
+			past(resource, id),
+			resource.remove &&
+				h(
+					'button',
+					{
+						type: 'button',
+						class: 'danger',
+						disabled: !may(resource.remove, id),
+						title: may(resource.remove, id) ? '' : `It takes ${resource.remove.access}`,
+						click: remove,
+					},
+					'Delete',
+				),
+		),
+		resource.update && details,
+		resource.update
+			? [
+					!update && h('p', { class: 'denied' }, 'You may see this, and not change it.'),
+					h(
+						'section',
+						{ class: 'whole' },
+						form({
+							service: resource.service,
+							schema: bodyOf(resource.service, resource.update),
+							list: resource.list,
+							key: keyOf(resource.service, resource.itemPath),
+							tenant: tenantOf(object),
+							before: object,
+							version: state,
+							latest: () => read(path),
+							hidden: writtenElsewhere(resource),
+							locked: !update,
+							send: async (body, version) => {
+								if (Object.keys(body).length === 0) return say('Nothing was changed.');
+								await call(resource.update.method, path, { body, headers: versioned(version) });
+								await again();
+								return say('Saved.');
+							},
+						}),
+					),
+				]
+			: all(resource.service, resource.schema, object),
+	);
+	const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
+	main.append(...login.sections(resource, object, again), ...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
 };
 
 // goes tells what a dry run of a delete has counted.
 const goes = ({ objects, logged_in: loggedIn, sessions }) => [
-  objects.length > 0 ? [h('p', {}, 'With it goes:'), h('ul', {}, objects.map(({ service, resource, count }) => {
-    const of = resources.get(`${service}/${resource}`);
-    return h('li', {}, `${count.toLocaleString()} × ${of ? `${of.title} (${sectionOf(of.service)})` : `${service} ${words(resource)}`}`);
-  }))] : h('p', {}, 'It has nothing else.'),
-  sessions > 0 && h('p', {}, `Logged in now, and logged out by this: ${loggedIn.map((u) => u.username ?? u.user_uuid).join(', ')}${loggedIn.length < 100 ? '' : ', and others'} (${sessions.toLocaleString()} session${sessions === 1 ? '' : 's'}).`),
+	objects.length > 0
+		? [
+				h('p', {}, 'With it goes:'),
+				h(
+					'ul',
+					{},
+					objects.map(({ service, resource, count }) => {
+						const of = resources.get(`${service}/${resource}`);
+						return h('li', {}, `${count.toLocaleString()} × ${of ? `${of.title} (${sectionOf(of.service)})` : `${service} ${words(resource)}`}`);
+					}),
+				),
+			]
+		: h('p', {}, 'It has nothing else.'),
+	sessions > 0 &&
+		h(
+			'p',
+			{},
+			`Logged in now, and logged out by this: ${loggedIn.map((u) => u.username ?? u.user_uuid).join(', ')}`,
+			`${loggedIn.length < 100 ? '' : ', and others'} (${plural(sessions, 'session')}).`,
+		),
 ];
 
 // past is a link to what the audit has about an object.
 const past = (resource, id) => {
-  const audit = resources.get('auth/audit');
-  return audit && audit !== resource && takes(audit.list, 'about') && may(audit.list) && h('a', { class: 'button', href: `#/auth/audit?${new URLSearchParams({ about: `${resource.key}/${id}` })}` }, 'History');
+	const audit = resources.get('auth/audit');
+	return (
+		audit &&
+		audit !== resource &&
+		takes(audit.list, 'about') &&
+		may(audit.list) &&
+		h('a', { class: 'button', href: `#/auth/audit?${new URLSearchParams({ about: `${resource.key}/${id}` })}` }, 'History')
+	);
 };
 
 // redraw draws an object's page again, with the parts open that were open, and the focus on this part, or on the object's own form.
 const redraw = async (main, draw, focused) => {
-  const open = [...main.querySelectorAll('details.part[open]')].map((d) => d.dataset.path), top = window.scrollY;
-  await draw();
-  if (!main.isConnected) return; // another page was opened meanwhile
-  for (const part of main.querySelectorAll('details.part')) if (open.includes(part.dataset.path)) part.open = true;
-  const place = focused ? main.querySelector(`details.part[data-path="${CSS.escape(focused.path)}"] > summary`) : main.querySelector('section.whole button[type="submit"]');
-  place?.focus({ preventScroll: true });
-  window.scrollTo(0, top);
+	const open = [...main.querySelectorAll('details.part[open]')].map((d) => d.dataset.path),
+		top = window.scrollY;
+	await draw();
+	if (!main.isConnected) return; // another page was opened meanwhile
+	for (const part of main.querySelectorAll('details.part')) if (open.includes(part.dataset.path)) part.open = true;
+	const place = focused
+		? main.querySelector(`details.part[data-path="${CSS.escape(focused.path)}"] > summary`)
+		: main.querySelector('section.whole button[type="submit"]');
+	place?.focus({ preventScroll: true });
+	window.scrollTo(0, top);
 };
 
 // writtenElsewhere names the fields that a change of the object does not change: those for which its page has a part, its key, and what
 // only a recursive change takes.
 const writtenElsewhere = (resource) => {
-  const own = resource.schema.properties ?? {}, sent = Object.keys(bodyOf(resource.service, resource.update).properties ?? {});
-  const nested = resource.update.parameters?.some((p) => p.name === 'recursive') ? sent.filter((name) => !own[name] || resolve(resource.service, own[name]).readOnly) : [];
-  return ['uuid', 'id', 'generate_login', ...nested, ...(resource.parts ?? []).filter((p) => p.kind !== 'list').map((p) => p.name.split('/').at(-1))];
+	const own = resource.schema.properties ?? {},
+		sent = Object.keys(bodyOf(resource.service, resource.update).properties ?? {});
+	const nested = resource.update.parameters?.some((p) => p.name === 'recursive')
+		? sent.filter((name) => !own[name] || resolve(resource.service, own[name]).readOnly)
+		: [];
+	return ['uuid', 'id', 'generate_login', ...nested, ...(resource.parts ?? []).filter((p) => p.kind !== 'list').map((p) => p.name.split('/').at(-1))];
 };
 
 // linkOf returns the link that shows what a list has, if there is one.
@@ -138,192 +226,323 @@ const typed = new Map();
 
 // section is one part of an object. It is fetched when it is opened.
 const section = (page) => {
-  const { part } = page, box = h('div', {}, h('p', {}, 'Loading…')), summary = h('summary', {}, part.title);
-  const draw = async () => {
-    try {
-      put(box, await contents[part.kind]({ ...page, changed }));
-    } catch (problem) {
-      put(box, trouble(problem));
-    }
-  };
-  // changed shows what a change has made of the part. If somebody else has changed the object meanwhile, the page is drawn anew.
-  const changed = async (said) => {
-    if (await page.renew(attributesOf(part))) {
-      await draw();
-      summary.focus({ preventScroll: true });
-    } else {
-      await page.again(part);
-    }
-    say(said);
-  };
-  const element = h('details', { class: 'part', 'data-path': part.path, toggle: () => element.open && draw() }, summary, box);
-  return element;
+	const { part } = page,
+		box = h('div', {}, h('p', {}, 'Loading…')),
+		summary = h('summary', {}, part.title);
+	const draw = async () => {
+		try {
+			put(box, await contents[part.kind]({ ...page, changed }));
+		} catch (problem) {
+			put(box, trouble(problem));
+		}
+	};
+	// changed shows what a change has made of the part. If somebody else has changed the object meanwhile, the page is drawn anew.
+	const changed = async (said) => {
+		if (await page.renew(attributesOf(part))) {
+			await draw();
+			summary.focus({ preventScroll: true });
+		} else {
+			await page.again(part);
+		}
+		say(said);
+	};
+	const element = h('details', { class: 'part', 'data-path': part.path, toggle: () => element.open && draw() }, summary, box);
+	return element;
 };
 
 const at = (resource, part, ...values) => resource.service.prefix + fill(part.path, ...values);
 
 const contents = {
-  // list shows what belongs to an object, such as its sessions, of which one can be ended.
-  list: async ({ resource, part, id, changed }) => {
-    const other = target(resource.service, part.name), { service } = resource;
-    const end = async (key) => {
-      if (!await ask(`${part.end.summary}?`, h('p', {}, 'This cannot be undone.'))) return;
-      try {
-        await erase(service.prefix + fill(part.end.path, id, key));
-        await changed(`${part.title}: one was deleted.`);
-      } catch (problem) {
-        say(trouble(problem), true);
-      }
-    };
-    const ends = part.end && may(part.end, id) && { all: '', one: (o) => h('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${brief(o)}`, click: () => end(idOf(part.parameter, o)) }, 'Delete') };
-    return pager(part.title, await listed(at(resource, part, id), part.get, part.items), (objects) => {
-      if (objects.length === 0) return h('p', { class: 'empty' }, 'There are none.');
-      if (typeof objects[0] !== 'object') return h('ul', {}, objects.map((o) => h('li', {}, String(o))));
-      return table({ service, schema: part.schema, columns: columnsOf(service, part.schema), objects, pick: ends, link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`) });
-    }, !takes(part.get, 'limit') || takes(part.get, 'search'));
-  },
-  shown: async ({ resource, part, id }) => {
-    return all(resource.service, answer(resource.service, part.get), (await call('GET', at(resource, part, id))).data);
-  },
-  document: async ({ resource, part, id, state, changed }) => {
-    const path = at(resource, part, id), { object: before, tag } = await read(path);
-    return form({ service: resource.service, schema: bodyOf(resource.service, part.put), key: keyOf(resource.service, part.path), tenant: tenantOf(state.object), inherits: true, locked: !may(part.put, id), before, version: { tag }, latest: () => read(path), whole: true, send: async (body, version) => {
-      await call('PUT', path, { body, headers: versioned(version) });
-      await changed(`${part.title} saved.`);
-    } });
-  },
-  // replaced is a list that has no version of its own: it is the object's.
-  replaced: async ({ resource, part, id, state, changed }) => {
-    const schema = bodyOf(resource.service, part.put), name = Object.keys(schema.properties)[0];
-    const path = resource.service.prefix + fill(resource.itemPath, id);
-    const listIn = (o) => ({ [name]: part.name.split('/').reduce((value, word) => value?.[word], o) ?? o[name] ?? undefined });
-    const latest = async () => {
-      const now = await read(path);
-      return { object: listIn(now.object), tag: now.tag };
-    };
-    return form({ service: resource.service, schema, tenant: tenantOf(state.object), before: listIn(state.object), version: state, latest, whole: true, send: async (body, version) => {
-      await call('PUT', at(resource, part, id), { body: schema.properties[name].type === 'array' ? { [name]: [], ...body } : body, headers: versioned(version) });
-      await changed(`${part.title} saved.`);
-    } });
-  },
-  asked: async ({ resource, part, id, changed }) => form({ service: resource.service, schema: bodyOf(resource.service, part.post), whole: true, send: async (body) => {
-    await call('POST', resource.service.prefix + part.path, { query: { [part.parameter]: id }, body });
-    await changed(`${part.title}: done.`);
-  } }),
-  link: async ({ resource, part, id, state, changed, outdated }) => {
-    const other = target(resource.service, part.parameter) ?? target(resource.service, part.name);
-    const [source, searches] = await linkedTo(resource, part, id, state.object);
-    let busy = false; // a second click would meet the version that the first one has made
-    const change = async (method, path, done, text = '') => {
-      if (busy) return;
-      busy = true;
-      try {
-        await call(method, path, { headers: versioned(state.tag) });
-        await changed(done);
-      } catch (problem) {
-        if (!problem.messages) throw problem;
-        typed.set(at(resource, part, id, ''), text);
-        await outdated(problem, part);
-      } finally {
-        busy = false;
-      }
-    };
-    const one = (otherID) => at(resource, part, id, otherID);
-    // end removes one link or, where there is no operation for one, all: an object that has several of them has no button.
-    const end = (o, total) => {
-      const otherID = idOf(part.parameter, o);
-      const [operation, path] = part.remove ? [part.remove, one(otherID)] : [part.all, resource.service.prefix + fill(part.all?.path ?? '', id)];
-      if (!operation || (!part.remove && total > 1)) return '';
-      return h('button', { type: 'button', 'aria-label': `Remove ${brief(o)}`, disabled: !may(operation, id, otherID), click: () => change('DELETE', path, 'The link was removed.') }, 'Remove');
-    };
-    // nameOf is a link to an object: with its name, which the link may not tell.
-    const nameOf = (o) => {
-      const otherID = idOf(part.parameter, o), name = brief(o), link = h('a', { href: `#/${other.key}/${encodeURIComponent(otherID)}` }, name || String(otherID));
-      return !name || name === String(otherID) ? nameLater(other, otherID, link) : link;
-    };
-    const attributes = { 'aria-label': `Add to ${part.title}`, placeholder: 'Type to find' };
-    const chosen = other && may(other.list) ? picker(other, (o) => idOf(part.parameter, o), attributes, { headers: state.object.tenant_uuid ? { 'Wazo-Tenant': state.object.tenant_uuid } : {} })
-      : ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, autocomplete: 'off' }));
-    chosen.input.value = typed.get(one('')) ?? '';
-    typed.clear();
-    return [
-      await pager(part.title, source, (linked, total) => (total > 0 ? h('ul', { class: 'links' }, linked.map((o) => h('li', {},
-        other?.read ? nameOf(o) : brief(o), end(o, total)))) : h('p', { class: 'empty' }, 'There are none.')), searches),
-      h('form', { method: 'post', class: 'add', submit: async (event) => {
-        event.preventDefault();
-        await settled(event.target);
-        const value = chosen.read();
-        if (value instanceof Error) say(value.message, true);
-        else if (value) return change('PUT', one(value), 'The link was made.', chosen.input.value);
-        return chosen.input.focus();
-      } }, chosen.element, h('button', { type: 'submit', disabled: !may(part.put, id) }, part.remove || part.all ? 'Add' : 'Change')),
-    ];
-  },
+	// list shows what belongs to an object, such as its sessions, of which one can be ended.
+	list: async ({ resource, part, id, changed }) => {
+		const other = target(resource.service, part.name),
+			{ service } = resource;
+		const end = async (key) => {
+			if (!(await ask(`${part.end.summary}?`, h('p', {}, 'This cannot be undone.')))) return;
+			try {
+				await erase(service.prefix + fill(part.end.path, id, key));
+				await changed(`${part.title}: one was deleted.`);
+			} catch (problem) {
+				say(trouble(problem), true);
+			}
+		};
+		const ends = part.end &&
+			may(part.end, id) && {
+				all: '',
+				one: (o) => h('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${brief(o)}`, click: () => end(idOf(part.parameter, o)) }, 'Delete'),
+			};
+		return pager(
+			part.title,
+			await listed(at(resource, part, id), part.get, part.items),
+			(objects) => {
+				if (objects.length === 0) return h('p', { class: 'empty' }, 'There are none.');
+				if (typeof objects[0] !== 'object')
+					return h(
+						'ul',
+						{},
+						objects.map((o) => h('li', {}, String(o))),
+					);
+				return table({
+					service,
+					schema: part.schema,
+					columns: columnsOf(service, part.schema),
+					objects,
+					pick: ends,
+					link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`),
+				});
+			},
+			!takes(part.get, 'limit') || takes(part.get, 'search'),
+		);
+	},
+	shown: async ({ resource, part, id }) => {
+		return all(resource.service, answer(resource.service, part.get), (await call('GET', at(resource, part, id))).data);
+	},
+	document: async ({ resource, part, id, state, changed }) => {
+		const path = at(resource, part, id),
+			{ object: before, tag } = await read(path);
+		return form({
+			service: resource.service,
+			schema: bodyOf(resource.service, part.put),
+			key: keyOf(resource.service, part.path),
+			tenant: tenantOf(state.object),
+			inherits: true,
+			locked: !may(part.put, id),
+			before,
+			version: { tag },
+			latest: () => read(path),
+			whole: true,
+			send: async (body, version) => {
+				await call('PUT', path, { body, headers: versioned(version) });
+				await changed(`${part.title} saved.`);
+			},
+		});
+	},
+	// replaced is a list that has no version of its own: it is the object's.
+	replaced: async ({ resource, part, id, state, changed }) => {
+		const schema = bodyOf(resource.service, part.put),
+			name = Object.keys(schema.properties)[0];
+		const path = resource.service.prefix + fill(resource.itemPath, id);
+		const listIn = (o) => ({ [name]: part.name.split('/').reduce((value, word) => value?.[word], o) ?? o[name] ?? undefined });
+		const latest = async () => {
+			const now = await read(path);
+			return { object: listIn(now.object), tag: now.tag };
+		};
+		return form({
+			service: resource.service,
+			schema,
+			tenant: tenantOf(state.object),
+			before: listIn(state.object),
+			version: state,
+			latest,
+			whole: true,
+			send: async (body, version) => {
+				await call('PUT', at(resource, part, id), {
+					body: schema.properties[name].type === 'array' ? { [name]: [], ...body } : body,
+					headers: versioned(version),
+				});
+				await changed(`${part.title} saved.`);
+			},
+		});
+	},
+	asked: async ({ resource, part, id, changed }) =>
+		form({
+			service: resource.service,
+			schema: bodyOf(resource.service, part.post),
+			whole: true,
+			send: async (body) => {
+				await call('POST', resource.service.prefix + part.path, { query: { [part.parameter]: id }, body });
+				await changed(`${part.title}: done.`);
+			},
+		}),
+	link: async ({ resource, part, id, state, changed, outdated }) => {
+		const other = target(resource.service, part.parameter) ?? target(resource.service, part.name);
+		const [source, searches] = await linkedTo(resource, part, id, state.object);
+		let busy = false; // a second click would meet the version that the first one has made
+		const change = async (method, path, done, text = '') => {
+			if (busy) return;
+			busy = true;
+			try {
+				await call(method, path, { headers: versioned(state.tag) });
+				await changed(done);
+			} catch (problem) {
+				if (!problem.messages) throw problem;
+				typed.set(at(resource, part, id, ''), text);
+				await outdated(problem, part);
+			} finally {
+				busy = false;
+			}
+		};
+		const one = (otherID) => at(resource, part, id, otherID);
+		// end removes one link or, where there is no operation for one, all: an object that has several of them has no button.
+		const end = (o, total) => {
+			const otherID = idOf(part.parameter, o);
+			const [operation, path] = part.remove ? [part.remove, one(otherID)] : [part.all, resource.service.prefix + fill(part.all?.path ?? '', id)];
+			if (!operation || (!part.remove && total > 1)) return '';
+			return h(
+				'button',
+				{
+					type: 'button',
+					'aria-label': `Remove ${brief(o)}`,
+					disabled: !may(operation, id, otherID),
+					click: () => change('DELETE', path, 'The link was removed.'),
+				},
+				'Remove',
+			);
+		};
+		// nameOf is a link to an object: with its name, which the link may not tell.
+		const nameOf = (o) => {
+			const otherID = idOf(part.parameter, o),
+				name = brief(o),
+				link = h('a', { href: `#/${other.key}/${encodeURIComponent(otherID)}` }, name || String(otherID));
+			return !name || name === String(otherID) ? nameLater(other, otherID, link) : link;
+		};
+		const attributes = { 'aria-label': `Add to ${part.title}`, placeholder: 'Type to find' };
+		const chosen =
+			other && may(other.list)
+				? picker(other, (o) => idOf(part.parameter, o), attributes, { headers: state.object.tenant_uuid ? { 'Wazo-Tenant': state.object.tenant_uuid } : {} })
+				: ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, autocomplete: 'off' }));
+		chosen.input.value = typed.get(one('')) ?? '';
+		typed.clear();
+		return [
+			await pager(
+				part.title,
+				source,
+				(linked, total) =>
+					total > 0
+						? h(
+								'ul',
+								{ class: 'links' },
+								linked.map((o) => h('li', {}, other?.read ? nameOf(o) : brief(o), end(o, total))),
+							)
+						: h('p', { class: 'empty' }, 'There are none.'),
+				searches,
+			),
+			h(
+				'form',
+				{
+					method: 'post',
+					class: 'add',
+					submit: async (event) => {
+						event.preventDefault();
+						await settled(event.target);
+						const value = chosen.read();
+						if (value instanceof Error) say(value.message, true);
+						else if (value) return change('PUT', one(value), 'The link was made.', chosen.input.value);
+						return chosen.input.focus();
+					},
+				},
+				chosen.element,
+				h('button', { type: 'submit', disabled: !may(part.put, id) }, part.remove || part.all ? 'Add' : 'Change'),
+			),
+		];
+	},
 };
 
 // attributesOf names the attributes in which an object can show a part.
 const attributesOf = (part) => {
-  const words = part.name.split('/'), last = words.at(-1);
-  return [part.name.replaceAll('/', '_'), last, last.replace(/s$/, ''), part.name.replace(/s?\/|\//g, '_'), words[0]];
+	const words = part.name.split('/'),
+		last = words.at(-1);
+	return [part.name.replaceAll('/', '_'), last, last.replace(/s$/, ''), part.name.replace(/s?\/|\//g, '_'), words[0]];
 };
 
 // linkedTo returns a source of the objects of a link, which are in the object itself or in the list beside it, and whether it can search.
 const linkedTo = async (resource, part, of, object) => {
-  const names = attributesOf(part).slice(0, 4), own = names.find((name) => name in object);
-  if (own) return [kept([object[own]].flat().filter(Boolean)), true];
-  const [id, key] = names.flatMap((name) => [[`${name}_uuid`, 'uuid'], [`${name}_id`, 'id']]).find(([name]) => object[name] != null) ?? [];
-  if (id) return [kept([{ [key]: object[id] }]), false];
-  const beside = resource.parts.find((p) => p.kind === 'list' && p.name === part.name);
-  return beside ? [await listed(at(resource, beside, of), beside.get, beside.items), !takes(beside.get, 'limit') || takes(beside.get, 'search')] : [kept([]), false];
+	const names = attributesOf(part).slice(0, 4),
+		own = names.find((name) => name in object);
+	if (own) return [kept([object[own]].flat().filter(Boolean)), true];
+	const [id, key] =
+		names
+			.flatMap((name) => [
+				[`${name}_uuid`, 'uuid'],
+				[`${name}_id`, 'id'],
+			])
+			.find(([name]) => object[name] != null) ?? [];
+	if (id) return [kept([{ [key]: object[id] }]), false];
+	const beside = resource.parts.find((p) => p.kind === 'list' && p.name === part.name);
+	return beside
+		? [await listed(at(resource, beside, of), beside.get, beside.items), !takes(beside.get, 'limit') || takes(beside.get, 'search')]
+		: [kept([]), false];
 };
 
 // itself is what a document's form calls by a name of its own: of one that is an object of a collection, such as the main phone number,
 // the key of the object, which is sent as "phone_number_uuid".
-const itself = (resource, schema, object) => Object.fromEntries(Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
-  const { resource: other, by } = name in object ? {} : referred(resource.service, name, resolve(resource.service, property)) ?? {};
-  return other && resource.path.startsWith(other.path + '/') && object[by] != null ? [[name, object[by]]] : [];
-}));
+const itself = (resource, schema, object) =>
+	Object.fromEntries(
+		Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+			const { resource: other, by } = name in object ? {} : (referred(resource.service, name, resolve(resource.service, property)) ?? {});
+			return other && resource.path.startsWith(other.path + '/') && object[by] != null ? [[name, object[by]]] : [];
+		}),
+	);
 
 // document is the page of settings that exist once.
 export const document = async (main, resource) => {
-  const path = resource.service.prefix + resource.path;
-  const title = h('h1', { tabindex: '-1' }, resource.title);
-  const schema = bodyOf(resource.service, resource.update);
-  const latest = async () => {
-    const now = await read(path);
-    return { ...now, object: { ...now.object, ...itself(resource, schema, now.object) } };
-  };
-  let object, tag;
-  try {
-    ({ object, tag } = await latest());
-  } catch (problem) {
-    if (problem.status !== 404) {
-      put(main, crumbs(resource, false), title, trouble(problem));
-      return;
-    }
-  }
-  const some = Object.entries(object ?? {}).some(([name, value]) => name !== 'tenant_uuid' && value != null);
-  const remove = async () => {
-    if (!await ask(`Delete: ${resource.title}?`, h('p', {}, 'This cannot be undone.'))) return;
-    try {
-      await call('DELETE', path, { headers: versioned(tag) });
-    } catch (problem) {
-      if (!problem.messages) throw problem;
-      if (problem.status !== 412) return say(trouble(problem), true);
-      await document(main, resource);
-      return say('Somebody else has changed this since you opened it. It was not deleted: this is how it is now.', true);
-    }
-    await document(main, resource);
-    return say(`${resource.title}: deleted.`);
-  };
-  put(main, crumbs(resource, false), resource.remove && some
-    ? h('header', { class: 'title' }, title, h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove), title: may(resource.remove) ? '' : `It takes ${resource.remove.access}`, click: remove }, 'Delete')) : title,
-    !may(resource.update) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
-    some ? '' : h('p', { class: 'empty' }, 'Nothing is set yet.'),
-    form({ service: resource.service, schema, before: object, version: { tag }, latest, whole: true, locked: !may(resource.update), send: async (body, version) => {
-      await call('PUT', path, { body, headers: versioned(version) });
-      await document(main, resource);
-      say('Saved.');
-      main.querySelector('button[type="submit"]').focus({ preventScroll: true });
-    } }));
+	const path = resource.service.prefix + resource.path;
+	const title = h('h1', { tabindex: '-1' }, resource.title);
+	const schema = bodyOf(resource.service, resource.update);
+	const latest = async () => {
+		const now = await read(path);
+		return { ...now, object: { ...now.object, ...itself(resource, schema, now.object) } };
+	};
+	let object, tag;
+	try {
+		({ object, tag } = await latest());
+	} catch (problem) {
+		if (problem.status !== 404) {
+			put(main, crumbs(resource, false), title, trouble(problem));
+			return;
+		}
+	}
+	const some = Object.entries(object ?? {}).some(([name, value]) => name !== 'tenant_uuid' && value != null);
+	const remove = async () => {
+		if (!(await ask(`Delete: ${resource.title}?`, h('p', {}, 'This cannot be undone.')))) return;
+		try {
+			await call('DELETE', path, { headers: versioned(tag) });
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			if (problem.status !== 412) return say(trouble(problem), true);
+			await document(main, resource);
+			return say('Somebody else has changed this since you opened it. It was not deleted: this is how it is now.', true);
+		}
+		await document(main, resource);
+		return say(`${resource.title}: deleted.`);
+	};
+	put(
+		main,
+		crumbs(resource, false),
+		resource.remove && some
+			? h(
+					'header',
+					{ class: 'title' },
+					title,
+					h(
+						'button',
+						{
+							type: 'button',
+							class: 'danger',
+							disabled: !may(resource.remove),
+							title: may(resource.remove) ? '' : `It takes ${resource.remove.access}`,
+							click: remove,
+						},
+						'Delete',
+					),
+				)
+			: title,
+		!may(resource.update) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
+		some ? '' : h('p', { class: 'empty' }, 'Nothing is set yet.'),
+		form({
+			service: resource.service,
+			schema,
+			before: object,
+			version: { tag },
+			latest,
+			whole: true,
+			locked: !may(resource.update),
+			send: async (body, version) => {
+				await call('PUT', path, { body, headers: versioned(version) });
+				await document(main, resource);
+				say('Saved.');
+				main.querySelector('button[type="submit"]').focus({ preventScroll: true });
+			},
+		}),
+	);
 };

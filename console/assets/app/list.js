@@ -11,13 +11,27 @@ const size = 25;
 // columnsOf picks the columns of a list: those that its objects are declared to have, otherwise what tells them apart, which is what the
 // service sorts by first, what each must have, and what else it sorts by.
 export const columnsOf = (service, schema, list, most = 6) => {
-  const all = properties(service, schema, list).filter(([name, p]) => !p.writeOnly && name !== 'links');
-  const names = all.map(([name]) => name), declared = schema['x-columns']?.filter((name) => names.includes(name)) ?? [];
-  if (declared.length > 0) return declared;
-  const sorted = list?.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [], required = resolve(service, schema).required ?? [];
-  const rank = ([name, p]) => [name === sorted[0], required.includes(name), /^(name|label|number)$/.test(name), sorted.includes(name), p.type !== 'object' && p.type !== 'array', true].indexOf(true);
-  const telling = all.filter(([name]) => !/(^|_)(id|uuid)$/.test(name));
-  return (telling.length > 1 || telling.some(([name]) => /^(name|label)$/.test(name)) ? telling : all).map((entry, at) => ({ entry, at })).sort((a, b) => rank(a.entry) - rank(b.entry) || a.at - b.at).map(({ entry: [name] }) => name).slice(0, most);
+	const all = properties(service, schema, list).filter(([name, p]) => !p.writeOnly && name !== 'links');
+	const names = all.map(([name]) => name),
+		declared = schema['x-columns']?.filter((name) => names.includes(name)) ?? [];
+	if (declared.length > 0) return declared;
+	const sorted = list?.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [],
+		required = resolve(service, schema).required ?? [];
+	const rank = ([name, p]) =>
+		[
+			name === sorted[0],
+			required.includes(name),
+			/^(name|label|number)$/.test(name),
+			sorted.includes(name),
+			p.type !== 'object' && p.type !== 'array',
+			true,
+		].indexOf(true);
+	const telling = all.filter(([name]) => !/(^|_)(id|uuid)$/.test(name));
+	return (telling.length > 1 || telling.some(([name]) => /^(name|label)$/.test(name)) ? telling : all)
+		.map((entry, at) => ({ entry, at }))
+		.sort((a, b) => rank(a.entry) - rank(b.entry) || a.at - b.at)
+		.map(({ entry: [name] }) => name)
+		.slice(0, most);
 };
 
 const orderOf = (resource) => resource.list.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [];
@@ -25,21 +39,57 @@ const orderOf = (resource) => resource.list.parameters?.find((p) => p.name === '
 // table shows objects. Link returns the address of an object's page, or nothing. Named returns what to show of an object in place of a text.
 // Label reads the names of columns, if their attributes do not tell it.
 export const table = ({ service, schema = {}, columns, objects, link, sort, pick, named = () => undefined, label: labelled = () => undefined }) => {
-  const of = Object.fromEntries(columns.map((name) => [name, resolve(service, schema.properties?.[name])]));
-  const label = (name) => labelled(name) ?? heading(service, name, schema.properties?.[name] && of[name]);
-  return h('div', { class: 'scroll' }, h('table', {},
-    h('thead', {}, h('tr', {}, pick && h('th', { class: 'pick' }, pick.all), columns.map((name) => h('th', { scope: 'col', 'aria-sort': sort?.state(name) }, sort?.can(name)
-      ? h('button', { type: 'button', class: 'plain', click: () => sort.by(name) }, label(name), { ascending: ' ↑', descending: ' ↓' }[sort.state(name)] ?? '')
-      : label(name))))),
-    h('tbody', {}, objects.map((object) => {
-      const first = columns.find((name) => value(service, name, of[name], object[name]) !== '') ?? columns[0];
-      return h('tr', {}, pick && h('td', { class: 'pick' }, pick.one(object)), columns.map((name) => {
-        const to = name === first && link?.(object);
-        const shown = named(name, object) ?? value(service, name, of[name], object[name], object);
-        const text = typeof shown === 'string' ? broken(shown || (to ? '(unnamed)' : '')) : shown;
-        return h('td', { 'data-label': label(name) }, to && shown.tagName !== 'A' ? h('a', { href: to }, text) : text);
-      }));
-    }))));
+	const of = Object.fromEntries(columns.map((name) => [name, resolve(service, schema.properties?.[name])]));
+	const label = (name) => labelled(name) ?? heading(service, name, schema.properties?.[name] && of[name]);
+	return h(
+		'div',
+		{ class: 'scroll' },
+		h(
+			'table',
+			{},
+			h(
+				'thead',
+				{},
+				h(
+					'tr',
+					{},
+					pick && h('th', { class: 'pick' }, pick.all),
+					columns.map((name) =>
+						h(
+							'th',
+							{ scope: 'col', 'aria-sort': sort?.state(name) },
+							sort?.can(name)
+								? h(
+										'button',
+										{ type: 'button', class: 'plain', click: () => sort.by(name) },
+										label(name),
+										{ ascending: ' ↑', descending: ' ↓' }[sort.state(name)] ?? '',
+									)
+								: label(name),
+						),
+					),
+				),
+			),
+			h(
+				'tbody',
+				{},
+				objects.map((object) => {
+					const first = columns.find((name) => value(service, name, of[name], object[name]) !== '') ?? columns[0];
+					return h(
+						'tr',
+						{},
+						pick && h('td', { class: 'pick' }, pick.one(object)),
+						columns.map((name) => {
+							const to = name === first && link?.(object);
+							const shown = named(name, object) ?? value(service, name, of[name], object[name], object);
+							const text = typeof shown === 'string' ? broken(shown || (to ? '(unnamed)' : '')) : shown;
+							return h('td', { 'data-label': label(name) }, to && shown.tagName !== 'A' ? h('a', { href: to }, text) : text);
+						}),
+					);
+				}),
+			),
+		),
+	);
 };
 
 // counted tells how many there are, and which of the pages is shown, if there are several.
@@ -48,45 +98,67 @@ const counted = (total, text, page, last) => `${total.toLocaleString()} ${text ?
 // pager shows some of what source has at a time. Source returns objects, from an offset on and at most a limit, among those that a text
 // finds, and how many these are; render shows them.
 export const pager = async (title, source, render, searches) => {
-  let page = 1, asked = 0;
-  const rows = h('div', { 'aria-live': 'polite' }), pages = h('nav', { class: 'pages', 'aria-label': `Pages of ${title}` });
-  const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': `Search ${title}`, autocomplete: 'off', input: later(() => turn(1)) });
-  const tools = h('div', { class: 'tools', hidden: true }, search);
-  const show = async (to) => {
-    const mine = ++asked, text = search.value.trim();
-    const { objects, total } = await source({ search: text, limit: size, offset: (to - 1) * size });
-    const last = Math.max(1, Math.ceil(total / size));
-    if (mine !== asked) return undefined; // another was asked for meanwhile
-    if (to > last) return show(last); // the objects of this page are gone
-    page = to;
-    put(rows, text && total === 0 ? h('p', { class: 'empty' }, `Nothing has "${text}" in it.`) : render(objects, total));
-    pages.hidden = last === 1 && !text;
-    tools.hidden = pages.hidden || !searches;
-    return put(pages, !pages.hidden && [h('span', {}, counted(total, text, page, last)), last > 1 && [
-      h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
-      h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next')]]);
-  };
-  const turn = (to) => show(to).catch((problem) => {
-    if (!problem.messages) throw problem;
-    put(rows, h('div', { class: 'error', role: 'alert' }, problem.messages.map((m) => h('p', {}, m)), refusal(problem)));
-  });
-  await show(page);
-  return [tools, rows, pages];
+	let page = 1,
+		asked = 0;
+	const rows = h('div', { 'aria-live': 'polite' }),
+		pages = h('nav', { class: 'pages', 'aria-label': `Pages of ${title}` });
+	const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': `Search ${title}`, autocomplete: 'off', input: later(() => turn(1)) });
+	const tools = h('div', { class: 'tools', hidden: true }, search);
+	const show = async (to) => {
+		const mine = ++asked,
+			text = search.value.trim();
+		const { objects, total } = await source({ search: text, limit: size, offset: (to - 1) * size });
+		const last = Math.max(1, Math.ceil(total / size));
+		if (mine !== asked) return undefined; // another was asked for meanwhile
+		if (to > last) return show(last); // the objects of this page are gone
+		page = to;
+		put(rows, text && total === 0 ? h('p', { class: 'empty' }, `Nothing has "${text}" in it.`) : render(objects, total));
+		pages.hidden = last === 1 && !text;
+		tools.hidden = pages.hidden || !searches;
+		return put(
+			pages,
+			!pages.hidden && [
+				h('span', {}, counted(total, text, page, last)),
+				last > 1 && [
+					h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
+					h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next'),
+				],
+			],
+		);
+	};
+	const turn = (to) =>
+		show(to).catch((problem) => {
+			if (!problem.messages) throw problem;
+			put(
+				rows,
+				h(
+					'div',
+					{ class: 'error', role: 'alert' },
+					problem.messages.map((m) => h('p', {}, m)),
+					refusal(problem),
+				),
+			);
+		});
+	await show(page);
+	return [tools, rows, pages];
 };
 
 // kept is a source of objects that are all at hand.
-export const kept = (objects) => ({ search, limit, offset }) => {
-  const text = search.toLowerCase(), found = text ? objects.filter((o) => brief(o).toLowerCase().includes(text)) : objects;
-  return { objects: found.slice(offset, offset + limit), total: found.length };
-};
+export const kept =
+	(objects) =>
+	({ search, limit, offset }) => {
+		const text = search.toLowerCase(),
+			found = text ? objects.filter((o) => brief(o).toLowerCase().includes(text)) : objects;
+		return { objects: found.slice(offset, offset + limit), total: found.length };
+	};
 
 // listed is a source of the objects of a list, of which the server has the pages if it can.
 export const listed = async (path, operation, items) => {
-  if (!takes(operation, 'limit')) return kept((await call('GET', path)).data[items]);
-  return async ({ search, limit, offset }) => {
-    const { data } = await call('GET', path, { query: { limit, offset, ...(takes(operation, 'search') && { search }) } });
-    return { objects: data[items], total: (search ? data.filtered : data.total) ?? data.total };
-  };
+	if (!takes(operation, 'limit')) return kept((await call('GET', path)).data[items]);
+	return async ({ search, limit, offset }) => {
+		const { data } = await call('GET', path, { query: { limit, offset, ...(takes(operation, 'search') && { search }) } });
+		return { objects: data[items], total: (search ? data.filtered : data.total) ?? data.total };
+	};
 };
 
 const were = (n) => `${n} ${n === 1 ? 'was' : 'were'}`;
@@ -94,150 +166,279 @@ const filtering = (state) => Object.keys(state.filters).length > 0;
 
 // empty says that there is nothing, and what one can do about it.
 const empty = (resource, state, clear) => {
-  if (state.search || filtering(state)) return h('p', { class: 'empty' }, state.search ? `Nothing ${filtering(state) ? 'of this kind ' : ''}has "${state.search}" in it. ` : 'Nothing is of this kind. ', h('button', { type: 'button', click: clear }, 'Show all'));
-  return h('p', { class: 'empty' }, 'There is nothing here yet. ', may(resource.create) && h('a', { href: `#/${resource.key}/+new` }, 'Make the first one'));
+	if (state.search || filtering(state))
+		return h(
+			'p',
+			{ class: 'empty' },
+			state.search ? `Nothing ${filtering(state) ? 'of this kind ' : ''}has "${state.search}" in it. ` : 'Nothing is of this kind. ',
+			h('button', { type: 'button', click: clear }, 'Show all'),
+		);
+	return h('p', { class: 'empty' }, 'There is nothing here yet. ', may(resource.create) && h('a', { href: `#/${resource.key}/+new` }, 'Make the first one'));
 };
 
 export const show = async (main, resource, query) => {
-  const { service } = resource, columns = columnsOf(service, resource.schema, resource.list), other = twin(resource);
-  // What only happened, such as sessions, comes with the newest first.
-  const when = !columns.some((name) => ['name', 'label', 'firstname', 'exten'].includes(name)) && ['at', 'created_at'].find((name) => orderOf(resource).includes(name));
-  const state = { search: query.get('search') ?? '', order: query.get('order') ?? (when || ''), direction: query.get('direction') ?? (when && !query.has('order') ? 'desc' : 'asc'), page: Number(query.get('page') ?? 1), recurse: query.get('recurse') ?? '', filters: {} };
-  for (const [name, value] of query) if (!(name in state) && takes(resource.list, name)) state.filters[name] = value;
-  const picked = new Map();
-  const base = `#/${resource.key}`;
-  const go = (change) => {
-    if (!rows.isConnected) return undefined; // what was typed last, and then another page was opened
-    Object.assign(state, change);
-    const { filters: chosen, ...rest } = state;
-    const kept = new URLSearchParams([...Object.entries(rest).filter(([name, value]) => value && !(name === 'page' && value === 1) && !(name === 'direction' && !state.order)), ...Object.entries(chosen)]);
-    history.replaceState(null, '', `${base}${kept.size > 0 ? '?' + kept : ''}`);
-    return fetchPage();
-  };
-  const rows = h('div', { 'aria-live': 'polite', 'aria-busy': 'true' }, h('p', { class: 'empty' }, 'Loading…')), pages = h('nav', { class: 'pages', 'aria-label': 'Pages' }), bulk = h('div', { class: 'bulk', hidden: true });
-  let asked;
+	const { service } = resource,
+		columns = columnsOf(service, resource.schema, resource.list),
+		other = twin(resource);
+	// What only happened, such as sessions, comes with the newest first.
+	const when =
+		!columns.some((name) => ['name', 'label', 'firstname', 'exten'].includes(name)) && ['at', 'created_at'].find((name) => orderOf(resource).includes(name));
+	const state = {
+		search: query.get('search') ?? '',
+		order: query.get('order') ?? (when || ''),
+		direction: query.get('direction') ?? (when && !query.has('order') ? 'desc' : 'asc'),
+		page: Number(query.get('page') ?? 1),
+		recurse: query.get('recurse') ?? '',
+		filters: {},
+	};
+	for (const [name, value] of query) if (!(name in state) && takes(resource.list, name)) state.filters[name] = value;
+	const picked = new Map();
+	const base = `#/${resource.key}`;
+	const go = (change) => {
+		if (!rows.isConnected) return undefined; // what was typed last, and then another page was opened
+		Object.assign(state, change);
+		const { filters: chosen, ...rest } = state;
+		const kept = new URLSearchParams([
+			...Object.entries(rest).filter(([name, value]) => value && !(name === 'page' && value === 1) && !(name === 'direction' && !state.order)),
+			...Object.entries(chosen),
+		]);
+		history.replaceState(null, '', `${base}${kept.size > 0 ? '?' + kept : ''}`);
+		return fetchPage();
+	};
+	const rows = h('div', { 'aria-live': 'polite', 'aria-busy': 'true' }, h('p', { class: 'empty' }, 'Loading…')),
+		pages = h('nav', { class: 'pages', 'aria-label': 'Pages' }),
+		bulk = h('div', { class: 'bulk', hidden: true });
+	let asked;
 
-  const fetchPage = async () => {
-    asked?.abort();
-    asked = new AbortController();
-    rows.setAttribute('aria-busy', 'true');
-    try {
-      const { data } = await call('GET', resource.service.prefix + resource.path, { signal: asked.signal, query: {
-        ...state.filters, search: state.search, order: state.order, direction: state.order && state.direction, recurse: state.recurse,
-        ...(takes(resource.list, 'limit') && { limit: size, offset: (state.page - 1) * size }),
-      } });
-      const last = lastPage(data);
-      if (state.page > last) return go({ page: last }); // the rows of this page are gone
-      draw(data);
-    } catch (problem) {
-      if (problem.name === 'AbortError') return undefined;
-      if (!problem.messages) throw problem;
-      put(rows, h('div', { class: 'error', role: 'alert' }, problem.messages.map((m) => h('p', {}, m)), refusal(problem)));
-      put(pages);
-    }
-    rows.setAttribute('aria-busy', 'false');
-    return undefined;
-  };
+	const fetchPage = async () => {
+		asked?.abort();
+		asked = new AbortController();
+		rows.setAttribute('aria-busy', 'true');
+		try {
+			const { data } = await call('GET', resource.service.prefix + resource.path, {
+				signal: asked.signal,
+				query: {
+					...state.filters,
+					search: state.search,
+					order: state.order,
+					direction: state.order && state.direction,
+					recurse: state.recurse,
+					...(takes(resource.list, 'limit') && { limit: size, offset: (state.page - 1) * size }),
+				},
+			});
+			const last = lastPage(data);
+			if (state.page > last) return go({ page: last }); // the rows of this page are gone
+			draw(data);
+		} catch (problem) {
+			if (problem.name === 'AbortError') return undefined;
+			if (!problem.messages) throw problem;
+			put(
+				rows,
+				h(
+					'div',
+					{ class: 'error', role: 'alert' },
+					problem.messages.map((m) => h('p', {}, m)),
+					refusal(problem),
+				),
+			);
+			put(pages);
+		}
+		rows.setAttribute('aria-busy', 'false');
+		return undefined;
+	};
 
-  const foundIn = (data) => (state.search || filtering(state) ? data.filtered : data.total) ?? data.total ?? data[resource.items].length;
-  const lastPage = (data) => Math.max(1, Math.ceil(foundIn(data) / size));
+	const foundIn = (data) => (state.search || filtering(state) ? data.filtered : data.total) ?? data.total ?? data[resource.items].length;
+	const lastPage = (data) => Math.max(1, Math.ceil(foundIn(data) / size));
 
-  const draw = (data) => {
-    const objects = data[resource.items], found = foundIn(data), last = lastPage(data);
-    const simple = resource.schema.type && resource.schema.type !== 'object'; // a list of words
-    put(rows, objects.length > 0 ? table(simple ? { service, schema: { properties: { name: resource.schema } }, columns: ['name'], objects: objects.map((name) => ({ name })) } : {
-      service, schema: resource.schema, objects, columns: columns.filter((name) => name === state.order || objects.some((object) => value(service, name, {}, object[name]) !== '')),
-      named: (name, object) => (name === 'uuid' && other ? nameLater(other, object.uuid) : undefined),
-      label: (name) => (name === 'uuid' && other ? other.title.replace(/s$/, '') : undefined),
-      link: resource.itemPath && resource.read ? (object) => `${base}/${encodeURIComponent(idOf(resource.parameter, object))}` : undefined,
-      sort: { can: (name) => orderOf(resource).includes(name), by: (name) => go({ order: name, direction: state.order === name && state.direction === 'asc' ? 'desc' : 'asc', page: 1 }),
-        state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined) },
-      // What goes with much else is deleted on its own page, which tells what.
-      pick: resource.remove && !takes(resource.remove, 'dry_run') && { all: pickAll(objects), one: (object) => pickOne(object) },
-    }) : empty(resource, state, () => {
-      search.value = '';
-      drawFilters({});
-      go({ search: '', filters: {}, page: 1 });
-      search.focus();
-    }));
-    put(pages, objects.length > 0 && h('span', {}, counted(found, state.search || filtering(state), state.page, last)),
-      last > 1 && takes(resource.list, 'limit') && [
-        h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),
-        h('button', { type: 'button', disabled: state.page >= last, click: () => go({ page: state.page + 1 }) }, 'Next')]);
-  };
+	const draw = (data) => {
+		const objects = data[resource.items],
+			found = foundIn(data),
+			last = lastPage(data);
+		const simple = resource.schema.type && resource.schema.type !== 'object'; // a list of words
+		put(
+			rows,
+			objects.length > 0
+				? table(
+						simple
+							? { service, schema: { properties: { name: resource.schema } }, columns: ['name'], objects: objects.map((name) => ({ name })) }
+							: {
+									service,
+									schema: resource.schema,
+									objects,
+									columns: columns.filter((name) => name === state.order || objects.some((object) => value(service, name, {}, object[name]) !== '')),
+									named: (name, object) => (name === 'uuid' && other ? nameLater(other, object.uuid) : undefined),
+									label: (name) => (name === 'uuid' && other ? other.title.replace(/s$/, '') : undefined),
+									link: resource.itemPath && resource.read ? (object) => `${base}/${encodeURIComponent(idOf(resource.parameter, object))}` : undefined,
+									sort: {
+										can: (name) => orderOf(resource).includes(name),
+										by: (name) => go({ order: name, direction: state.order === name && state.direction === 'asc' ? 'desc' : 'asc', page: 1 }),
+										state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined),
+									},
+									// What goes with much else is deleted on its own page, which tells what.
+									pick: resource.remove && !takes(resource.remove, 'dry_run') && { all: pickAll(objects), one: (object) => pickOne(object) },
+								},
+					)
+				: empty(resource, state, () => {
+						search.value = '';
+						drawFilters({});
+						go({ search: '', filters: {}, page: 1 });
+						search.focus();
+					}),
+		);
+		put(
+			pages,
+			objects.length > 0 && h('span', {}, counted(found, state.search || filtering(state), state.page, last)),
+			last > 1 &&
+				takes(resource.list, 'limit') && [
+					h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),
+					h('button', { type: 'button', disabled: state.page >= last, click: () => go({ page: state.page + 1 }) }, 'Next'),
+				],
+		);
+	};
 
-  const id = (object) => idOf(resource.parameter, object);
-  const pickOne = (object) => {
-    const box = h('input', { type: 'checkbox', 'aria-label': `Choose ${brief(object)}`, change: () => {
-      if (box.checked) picked.set(id(object), object);
-      else picked.delete(id(object));
-      offer();
-    } });
-    box.checked = picked.has(id(object));
-    return box;
-  };
-  const pickAll = (objects) => {
-    const box = h('input', { type: 'checkbox', 'aria-label': 'Choose all of this page', change: () => {
-      for (const object of objects) box.checked ? picked.set(id(object), object) : picked.delete(id(object));
-      for (const other of rows.querySelectorAll('td.pick input')) other.checked = box.checked;
-      offer();
-    } });
-    return box;
-  };
-  const switchable = resource.update && 'enabled' in (bodyOf(resource.service, resource.update).properties ?? {});
-  const offer = () => {
-    bulk.hidden = picked.size === 0;
-    put(bulk, `${picked.size} chosen: `,
-      switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('enabled', (path, headers) => call('PUT', path, { body: { enabled: true }, headers })) }, 'Enable'),
-      switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('disabled', (path, headers) => call('PUT', path, { body: { enabled: false }, headers })) }, 'Disable'),
-      h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove), click: async () => {
-        const more = takes(resource.remove, 'recursive') && tick(alone);
-        const those = h('ul', {}, [...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))), picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`));
-        if (!await ask(picked.size === 1 ? 'Delete this one?' : `Delete these ${picked.size}?`, [those, more && more.element])) return;
-        await each('deleted', (path, headers) => erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers }));
-      } }, 'Delete'));
-  };
-  // asRead returns the header for a change of an object as the list shows it. It refuses if the object has changed since.
-  const asRead = async (path, key, object) => {
-    if (!may(resource.read, key)) return {};
-    const { data, headers } = await call('GET', path), tag = headers.get('ETag');
-    const other = columns.find((name) => brief(data[name]) !== brief(object[name]));
-    if (other) throw new Refused(412, ['It has changed since it was listed: choose it again.'], { method: 'GET', path });
-    return tag ? { 'If-Match': tag } : {};
-  };
-  const each = async (done, run) => {
-    const failed = [], chosen = [...picked];
-    let n = 0;
-    for (const [key, object] of chosen) {
-      say(`${++n} of ${chosen.length}…`);
-      try {
-        const path = service.prefix + fill(resource.itemPath, key);
-        await run(path, await asRead(path, key, object));
-        picked.delete(key);
-      } catch (problem) {
-        if (!problem.messages) throw problem;
-        failed.push(`${brief(object)}: ${problem.message}`);
-        if (problem.status === 412) picked.delete(key);
-      }
-    }
-    say(failed.length > 0 ? `${were(n - failed.length)} ${done}, ${were(failed.length)} not. ${failed.slice(0, 3).join(' ')}` : `${were(n)} ${done}.`, failed.length > 0);
-    offer();
-    await fetchPage();
-  };
+	const id = (object) => idOf(resource.parameter, object);
+	const pickOne = (object) => {
+		const box = h('input', {
+			type: 'checkbox',
+			'aria-label': `Choose ${brief(object)}`,
+			change: () => {
+				if (box.checked) picked.set(id(object), object);
+				else picked.delete(id(object));
+				offer();
+			},
+		});
+		box.checked = picked.has(id(object));
+		return box;
+	};
+	const pickAll = (objects) => {
+		const box = h('input', {
+			type: 'checkbox',
+			'aria-label': 'Choose all of this page',
+			change: () => {
+				for (const object of objects) box.checked ? picked.set(id(object), object) : picked.delete(id(object));
+				for (const other of rows.querySelectorAll('td.pick input')) other.checked = box.checked;
+				offer();
+			},
+		});
+		return box;
+	};
+	const switchable = resource.update && 'enabled' in (bodyOf(resource.service, resource.update).properties ?? {});
+	const offer = () => {
+		bulk.hidden = picked.size === 0;
+		put(
+			bulk,
+			`${picked.size} chosen: `,
+			switchable &&
+				h(
+					'button',
+					{
+						type: 'button',
+						disabled: !may(resource.update),
+						click: () => each('enabled', (path, headers) => call('PUT', path, { body: { enabled: true }, headers })),
+					},
+					'Enable',
+				),
+			switchable &&
+				h(
+					'button',
+					{
+						type: 'button',
+						disabled: !may(resource.update),
+						click: () => each('disabled', (path, headers) => call('PUT', path, { body: { enabled: false }, headers })),
+					},
+					'Disable',
+				),
+			h(
+				'button',
+				{
+					type: 'button',
+					class: 'danger',
+					disabled: !may(resource.remove),
+					click: async () => {
+						const more = takes(resource.remove, 'recursive') && tick(alone);
+						const those = h(
+							'ul',
+							{},
+							[...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))),
+							picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`),
+						);
+						if (!(await ask(picked.size === 1 ? 'Delete this one?' : `Delete these ${picked.size}?`, [those, more && more.element]))) return;
+						await each('deleted', (path, headers) => erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers }));
+					},
+				},
+				'Delete',
+			),
+		);
+	};
+	// asRead returns the header for a change of an object as the list shows it. It refuses if the object has changed since.
+	const asRead = async (path, key, object) => {
+		if (!may(resource.read, key)) return {};
+		const { data, headers } = await call('GET', path),
+			tag = headers.get('ETag');
+		const other = columns.find((name) => brief(data[name]) !== brief(object[name]));
+		if (other) throw new Refused(412, ['It has changed since it was listed: choose it again.'], { method: 'GET', path });
+		return tag ? { 'If-Match': tag } : {};
+	};
+	const each = async (done, run) => {
+		const failed = [],
+			chosen = [...picked];
+		let n = 0;
+		for (const [key, object] of chosen) {
+			say(`${++n} of ${chosen.length}…`);
+			try {
+				const path = service.prefix + fill(resource.itemPath, key);
+				await run(path, await asRead(path, key, object));
+				picked.delete(key);
+			} catch (problem) {
+				if (!problem.messages) throw problem;
+				failed.push(`${brief(object)}: ${problem.message}`);
+				if (problem.status === 412) picked.delete(key);
+			}
+		}
+		say(
+			failed.length > 0 ? `${were(n - failed.length)} ${done}, ${were(failed.length)} not. ${failed.slice(0, 3).join(' ')}` : `${were(n)} ${done}.`,
+			failed.length > 0,
+		);
+		offer();
+		await fetchPage();
+	};
 
-  const search = h('input', { type: 'search', id: 'search', value: state.search, placeholder: 'Search', 'aria-label': `Search ${resource.title}`, autocomplete: 'off', input: later(() => go({ search: search.value, page: 1 })) });
-  const below = h('input', { type: 'checkbox', id: 'recurse', change: () => go({ recurse: below.checked ? 'true' : '', page: 1 }) });
-  below.checked = state.recurse === 'true';
-  const kinds = h('div');
-  const drawFilters = (set) => put(kinds, filters(resource, set, (values) => go({ filters: values, page: 1 })));
-  drawFilters(state.filters);
-  put(main, crumbs(resource, false),
-    h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, resource.title),
-      resource.create && (may(resource.create)
-        ? h('a', { class: 'button primary', href: `${base}/+new` }, 'New')
-        : h('span', { class: 'denied', title: `It takes the access ${resource.create.access}` }, 'You may not create any')),
-      resource.key === 'confd/users' && may(resource.create) && h('a', { class: 'button', href: '#/telephone' }, 'New telephone user')),
-    h('div', { class: 'tools' }, takes(resource.list, 'search') && search, takes(resource.list, 'recurse') && h('label', {}, below, ' Tenants below too')),
-    kinds, bulk, rows, pages);
-  await fetchPage();
+	const search = h('input', {
+		type: 'search',
+		id: 'search',
+		value: state.search,
+		placeholder: 'Search',
+		'aria-label': `Search ${resource.title}`,
+		autocomplete: 'off',
+		input: later(() => go({ search: search.value, page: 1 })),
+	});
+	const below = h('input', { type: 'checkbox', id: 'recurse', change: () => go({ recurse: below.checked ? 'true' : '', page: 1 }) });
+	below.checked = state.recurse === 'true';
+	const kinds = h('div');
+	const drawFilters = (set) =>
+		put(
+			kinds,
+			filters(resource, set, (values) => go({ filters: values, page: 1 })),
+		);
+	drawFilters(state.filters);
+	put(
+		main,
+		crumbs(resource, false),
+		h(
+			'header',
+			{ class: 'title' },
+			h('h1', { tabindex: '-1' }, resource.title),
+			resource.create &&
+				(may(resource.create)
+					? h('a', { class: 'button primary', href: `${base}/+new` }, 'New')
+					: h('span', { class: 'denied', title: `It takes the access ${resource.create.access}` }, 'You may not create any')),
+			resource.key === 'confd/users' && may(resource.create) && h('a', { class: 'button', href: '#/telephone' }, 'New telephone user'),
+		),
+		h('div', { class: 'tools' }, takes(resource.list, 'search') && search, takes(resource.list, 'recurse') && h('label', {}, below, ' Tenants below too')),
+		kinds,
+		bulk,
+		rows,
+		pages,
+	);
+	await fetchPage();
 };

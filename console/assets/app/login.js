@@ -10,77 +10,111 @@ const endpoints = () => resources.get('confd/endpoints/sip');
 
 // made is the endpoint whose login was just made: it is shown when the page that has it is opened.
 let made;
-export const reveal = (uuid) => { made = uuid; };
+export const reveal = (uuid) => {
+	made = uuid;
+};
 
 // code is a text as a picture that a telephone reads: dark on light in any look of the page.
 const code = (text) => {
-  const { size, data } = encode(text, { ecc: 'M', border: 4 });
-  const dark = data.flatMap((row, y) => row.map((is, x) => (is ? `M${x} ${y}h1v1h-1z` : ''))).join('');
-  const picture = svg('svg', { viewBox: `0 0 ${size} ${size}`, class: 'code', role: 'img', 'aria-label': 'The login as a QR code', 'shape-rendering': 'crispEdges' });
-  picture.append(svg('rect', { width: size, height: size, fill: '#fff' }), svg('path', { d: dark, fill: '#000' }));
-  return picture;
+	const { size, data } = encode(text, { ecc: 'M', border: 4 });
+	const dark = data.flatMap((row, y) => row.map((is, x) => (is ? `M${x} ${y}h1v1h-1z` : ''))).join('');
+	const picture = svg('svg', {
+		viewBox: `0 0 ${size} ${size}`,
+		class: 'code',
+		role: 'img',
+		'aria-label': 'The login as a QR code',
+		'shape-rendering': 'crispEdges',
+	});
+	picture.append(svg('rect', { width: size, height: size, fill: '#fff' }), svg('path', { d: dark, fill: '#000' }));
+	return picture;
 };
 
 // copied puts what a field has where one can paste it, or selects it where the browser does not allow that.
 const copied = async (field, label) => {
-  try {
-    await navigator.clipboard.writeText(field.value);
-    say(`${label} copied.`);
-  } catch {
-    field.select();
-    say('This browser does not let the page copy. It is selected: copy it yourself.', true);
-  }
+	try {
+		await navigator.clipboard.writeText(field.value);
+		say(`${label} copied.`);
+	} catch {
+		field.select();
+		say('This browser does not let the page copy. It is selected: copy it yourself.', true);
+	}
 };
 
 const line = (label, value, attributes = { readonly: true }) => {
-  const field = h('input', { id: fresh('login'), value, autocomplete: 'off', spellcheck: 'false', ...attributes });
-  return { field, row: h('div', { class: 'field' }, h('label', { for: field.id }, label),
-    h('div', { class: 'copy' }, field, h('button', { type: 'button', 'aria-label': `Copy: ${label}`, click: () => copied(field, label) }, 'Copy'))) };
+	const field = h('input', { id: fresh('login'), value, autocomplete: 'off', spellcheck: 'false', ...attributes });
+	return {
+		field,
+		row: h(
+			'div',
+			{ class: 'field' },
+			h('label', { for: field.id }, label),
+			h('div', { class: 'copy' }, field, h('button', { type: 'button', 'aria-label': `Copy: ${label}`, click: () => copied(field, label) }, 'Copy')),
+		),
+	};
 };
 
 // shown is a login, as one reads, copies and scans it. The address of the telephone system is that of the gateway, unless somebody knows better.
 const shown = (username, password) => {
-  const address = line('Server', location.hostname, {}), uri = line('SIP address', ''), picture = h('div');
-  const draw = () => {
-    uri.field.value = `sip:${encodeURIComponent(username)}:${encodeURIComponent(password)}@${address.field.value.trim()}`;
-    put(picture, code(uri.field.value));
-  };
-  address.field.addEventListener('input', draw);
-  draw();
-  return [line('User name', username).row, line('Password', password).row, address.row, uri.row, picture];
+	const address = line('Server', location.hostname, {}),
+		uri = line('SIP address', ''),
+		picture = h('div');
+	const draw = () => {
+		uri.field.value = `sip:${encodeURIComponent(username)}:${encodeURIComponent(password)}@${address.field.value.trim()}`;
+		put(picture, code(uri.field.value));
+	};
+	address.field.addEventListener('input', draw);
+	draw();
+	return [line('User name', username).row, line('Password', password).row, address.row, uri.row, picture];
 };
 
 // sections are the parts of an object's page about the logins of its telephones. Again draws the page anew, with a part of this path open.
 export const sections = (resource, object, again) => {
-  const of = endpoints();
-  if (!of?.update || !bodyOf(of.service, of.update).properties?.generate_login) return [];
-  const those = resource === of ? [object] : [object.endpoint_sip, ...(object.lines ?? []).map((one) => one.endpoint_sip)].filter(Boolean);
-  return those.filter(({ uuid }) => uuid && may(of.read, uuid)).map(({ uuid, name }) => {
-    const path = of.service.prefix + fill(of.itemPath, uuid), own = `login/${uuid}`, box = h('div');
-    const draw = async () => {
-      try {
-        const { data, headers } = await call('GET', path), last = (option) => data.auth_section_options.findLast(([key]) => key === option)?.[1];
-        const [username, password] = [last('username'), last('password')];
-        const renew = async () => {
-          if (password && !await ask('Make a new login?', h('p', {}, 'The one that the telephone has now counts no longer.'), 'Make it')) return;
-          try {
-            await call(of.update.method, path, { body: { generate_login: true }, headers: { 'If-Match': headers.get('ETag') } });
-            await again({ path: own });
-            say('The telephone has a new login.');
-          } catch (problem) {
-            if (!problem.messages) throw problem;
-            say([problem.message, refusal(problem)], true);
-          }
-        };
-        put(box, username && password ? shown(username, password) : h('p', { class: 'empty' }, 'It has no login of its own: no telephone can register with it.'),
-          h('p', { class: 'actions' }, h('button', { type: 'button', disabled: !may(of.update, uuid), click: renew }, password ? 'Make a new login' : 'Make a login')));
-      } catch (problem) {
-        if (!problem.messages) throw problem;
-        put(box, h('p', { class: 'error', role: 'alert' }, problem.message));
-      }
-    };
-    const open = made === uuid;
-    if (open) made = undefined;
-    return h('details', { class: 'part', 'data-path': own, open, toggle: (event) => event.target.open && draw() }, h('summary', {}, `Login of the telephone ${name ?? ''}`), box);
-  });
+	const of = endpoints();
+	if (!of?.update || !bodyOf(of.service, of.update).properties?.generate_login) return [];
+	const those = resource === of ? [object] : [object.endpoint_sip, ...(object.lines ?? []).map((one) => one.endpoint_sip)].filter(Boolean);
+	return those
+		.filter(({ uuid }) => uuid && may(of.read, uuid))
+		.map(({ uuid, name }) => {
+			const path = of.service.prefix + fill(of.itemPath, uuid),
+				own = `login/${uuid}`,
+				box = h('div');
+			const draw = async () => {
+				try {
+					const { data, headers } = await call('GET', path),
+						last = (option) => data.auth_section_options.findLast(([key]) => key === option)?.[1];
+					const [username, password] = [last('username'), last('password')];
+					const renew = async () => {
+						if (password && !(await ask('Make a new login?', h('p', {}, 'The one that the telephone has now counts no longer.'), 'Make it'))) return;
+						try {
+							await call(of.update.method, path, { body: { generate_login: true }, headers: { 'If-Match': headers.get('ETag') } });
+							await again({ path: own });
+							say('The telephone has a new login.');
+						} catch (problem) {
+							if (!problem.messages) throw problem;
+							say([problem.message, refusal(problem)], true);
+						}
+					};
+					put(
+						box,
+						username && password ? shown(username, password) : h('p', { class: 'empty' }, 'It has no login of its own: no telephone can register with it.'),
+						h(
+							'p',
+							{ class: 'actions' },
+							h('button', { type: 'button', disabled: !may(of.update, uuid), click: renew }, password ? 'Make a new login' : 'Make a login'),
+						),
+					);
+				} catch (problem) {
+					if (!problem.messages) throw problem;
+					put(box, h('p', { class: 'error', role: 'alert' }, problem.message));
+				}
+			};
+			const open = made === uuid;
+			if (open) made = undefined;
+			return h(
+				'details',
+				{ class: 'part', 'data-path': own, open, toggle: (event) => event.target.open && draw() },
+				h('summary', {}, `Login of the telephone ${name ?? ''}`),
+				box,
+			);
+		});
 };

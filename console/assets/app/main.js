@@ -12,37 +12,55 @@ import { picker, settled } from './picker.js';
 import { forgetNames } from './shown.js';
 import * as start from './start.js';
 
-const main = document.getElementById('main'), nav = document.getElementById('nav'), head = document.getElementById('head');
+const main = document.getElementById('main'),
+	nav = document.getElementById('nav'),
+	head = document.getElementById('head');
 let known = []; // the services of this gateway, before their definitions are loaded
 
 // signInPage asks who one is. The page that was asked for comes afterwards.
 const signInPage = (why = '') => {
-  put(nav);
-  put(head);
-  document.body.classList.add('outside');
-  const username = h('input', { id: 'username', name: 'username', autocomplete: 'username', required: true, autocapitalize: 'none', spellcheck: 'false' });
-  const password = h('input', { id: 'password', name: 'password', type: 'password', autocomplete: 'current-password', required: true });
-  const button = h('button', { type: 'submit', class: 'primary' }, 'Sign in');
-  const submit = async (event) => {
-    event.preventDefault();
-    button.disabled = true;
-    try {
-      await signIn(username.value, password.value);
-    } catch (problem) {
-      if (!problem.messages) throw problem;
-      say(problem.status === 401 ? 'The user name or the password is wrong.' : problem.message, true);
-      password.value = '';
-      password.focus();
-    } finally {
-      button.disabled = false;
-    }
-  };
-  put(main, h('form', { id: 'login', method: 'post', submit }, h('h1', {}, 'Sign in'),
-    h('label', { for: 'username' }, 'User name'), username, h('label', { for: 'password' }, 'Password'), password, button,
-    known.some((s) => s.mails) && h('p', {}, h('a', { href: 'reset.html' }, 'Forgotten the password?')),
-    h('p', { class: 'quiet' }, 'New here? The first start of the gateway has told the administrator\'s password, and where it is kept. ', h('a', { href: 'api/' }, 'API explorer'))));
-  say(why);
-  username.focus();
+	put(nav);
+	put(head);
+	document.body.classList.add('outside');
+	const username = h('input', { id: 'username', name: 'username', autocomplete: 'username', required: true, autocapitalize: 'none', spellcheck: 'false' });
+	const password = h('input', { id: 'password', name: 'password', type: 'password', autocomplete: 'current-password', required: true });
+	const button = h('button', { type: 'submit', class: 'primary' }, 'Sign in');
+	const submit = async (event) => {
+		event.preventDefault();
+		button.disabled = true;
+		try {
+			await signIn(username.value, password.value);
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			say(problem.status === 401 ? 'The user name or the password is wrong.' : problem.message, true);
+			password.value = '';
+			password.focus();
+		} finally {
+			button.disabled = false;
+		}
+	};
+	put(
+		main,
+		h(
+			'form',
+			{ id: 'login', method: 'post', submit },
+			h('h1', {}, 'Sign in'),
+			h('label', { for: 'username' }, 'User name'),
+			username,
+			h('label', { for: 'password' }, 'Password'),
+			password,
+			button,
+			known.some((s) => s.mails) && h('p', {}, h('a', { href: 'reset.html' }, 'Forgotten the password?')),
+			h(
+				'p',
+				{ class: 'quiet' },
+				"New here? The first start of the gateway has told the administrator's password, and where it is kept. ",
+				h('a', { href: 'api/' }, 'API explorer'),
+			),
+		),
+	);
+	say(why);
+	username.focus();
 };
 
 const ahead = ['auth', 'confd', 'sysconfd'];
@@ -53,41 +71,65 @@ const adds = (r) => !named(r) && [...resources.values()].some((other) => other !
 const rank = (r) => (first.includes(r.path.slice(1)) && !adds(r) ? first.indexOf(r.path.slice(1)) : first.length);
 
 const drawNav = () => {
-  const link = (to, text, denied) => h('li', {}, h('a', { href: to, class: denied ? 'denied' : undefined, title: denied ? 'Your token may not see this' : undefined }, text));
-  const place = (service) => (ahead.includes(service.name) ? ahead.indexOf(service.name) : ahead.length);
-  const sections = [...services].sort((a, b) => place(a) - place(b)).map((s) => [s.name, sectionOf(s)]);
-  const account = may(resources.get('auth/users')?.read, me.user) && link(`#/auth/users/${me.user}`, 'Your account');
-  put(nav, h('ul', {}, link('#/', 'Start'), account, apply.offered() && link('#/apply', 'Telephone system')),
-    sections.map(([name, title]) => {
-      const own = [...resources.values()].filter((r) => r.service.name === name).sort((a, b) => rank(a) - rank(b) || a.title.localeCompare(b.title));
-      const seen = (r) => may(r.list ?? r.read);
-      const [main, more] = [own.filter((r) => rank(r) < first.length || own.length < 6), own.filter((r) => rank(r) === first.length && own.length >= 6)];
-      const row = (r) => link(`#/${r.key}`, r.title, !seen(r));
-      return own.length > 0 && [h('h2', {}, title), h('ul', {}, main.map(row)), more.length > 0 && h('details', {}, h('summary', {}, 'More'), h('ul', {}, more.map(row)))];
-    }),
-    h('h2', {}, 'Rights explained'), h('ul', {}, link('#/who', 'Who may do this?'), link('#/why', 'Why was I refused?')),
-    h('h2', {}, 'For developers'), h('ul', {}, link('api/', 'API explorer')));
+	const link = (to, text, denied) =>
+		h('li', {}, h('a', { href: to, class: denied ? 'denied' : undefined, title: denied ? 'Your token may not see this' : undefined }, text));
+	const place = (service) => (ahead.includes(service.name) ? ahead.indexOf(service.name) : ahead.length);
+	const sections = [...services].sort((a, b) => place(a) - place(b)).map((s) => [s.name, sectionOf(s)]);
+	const account = may(resources.get('auth/users')?.read, me.user) && link(`#/auth/users/${me.user}`, 'Your account');
+	put(
+		nav,
+		h('ul', {}, link('#/', 'Start'), account, apply.offered() && link('#/apply', 'Telephone system')),
+		sections.map(([name, title]) => {
+			const own = [...resources.values()].filter((r) => r.service.name === name).sort((a, b) => rank(a) - rank(b) || a.title.localeCompare(b.title));
+			const seen = (r) => may(r.list ?? r.read);
+			const [main, more] = [own.filter((r) => rank(r) < first.length || own.length < 6), own.filter((r) => rank(r) === first.length && own.length >= 6)];
+			const row = (r) => link(`#/${r.key}`, r.title, !seen(r));
+			return (
+				own.length > 0 && [
+					h('h2', {}, title),
+					h('ul', {}, main.map(row)),
+					more.length > 0 && h('details', {}, h('summary', {}, 'More'), h('ul', {}, more.map(row))),
+				]
+			);
+		}),
+		h('h2', {}, 'Rights explained'),
+		h('ul', {}, link('#/who', 'Who may do this?'), link('#/why', 'Why was I refused?')),
+		h('h2', {}, 'For developers'),
+		h('ul', {}, link('api/', 'API explorer')),
+	);
 };
 
 // unfold shows the menu over the page, where there is no room beside it, or hides it.
 const unfold = (open) => {
-  document.body.classList.toggle('menu', open);
-  document.getElementById('menu')?.setAttribute('aria-expanded', String(open));
+	document.body.classList.toggle('menu', open);
+	document.getElementById('menu')?.setAttribute('aria-expanded', String(open));
 };
 
 const drawHead = async () => {
-  const menu = h('button', { type: 'button', id: 'menu', 'aria-controls': 'nav', 'aria-expanded': 'false', click: () => unfold(!document.body.classList.contains('menu')) }, 'Menu');
-  const out = h('button', { type: 'button', id: 'logout', click: () => signOut().catch((problem) => say(problem.message, true)) }, 'Sign out');
-  put(head, menu, h('span', { class: 'who' }, me.username), out);
-  const tenants = resources.get('auth/tenants');
-  if (!may(tenants?.list)) return;
-  try {
-    const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 50 }, headers: own() });
-    if (me && data.total > 1) menu.after(h('div', { class: 'tenant' }, h('label', { for: 'tenant' }, 'Tenant'), tenantChooser(tenants, data)));
-  } catch (problem) {
-    if (!problem.messages) throw problem;
-    if (me) menu.after(h('div', { class: 'tenant error', role: 'alert' }, `The tenants could not be loaded: ${problem.message} `, h('button', { type: 'button', click: drawHead }, 'Try again')));
-  }
+	const menu = h(
+		'button',
+		{ type: 'button', id: 'menu', 'aria-controls': 'nav', 'aria-expanded': 'false', click: () => unfold(!document.body.classList.contains('menu')) },
+		'Menu',
+	);
+	const out = h('button', { type: 'button', id: 'logout', click: () => signOut().catch((problem) => say(problem.message, true)) }, 'Sign out');
+	put(head, menu, h('span', { class: 'who' }, me.username), out);
+	const tenants = resources.get('auth/tenants');
+	if (!may(tenants?.list)) return;
+	try {
+		const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 50 }, headers: own() });
+		if (me && data.total > 1) menu.after(h('div', { class: 'tenant' }, h('label', { for: 'tenant' }, 'Tenant'), tenantChooser(tenants, data)));
+	} catch (problem) {
+		if (!problem.messages) throw problem;
+		if (me)
+			menu.after(
+				h(
+					'div',
+					{ class: 'tenant error', role: 'alert' },
+					`The tenants could not be loaded: ${problem.message} `,
+					h('button', { type: 'button', click: drawHead }, 'Try again'),
+				),
+			);
+	}
 };
 
 // own are the headers of a request in the token's own tenant, which sees all that one can choose.
@@ -95,149 +137,172 @@ const own = () => (me.tenant ? { 'Wazo-Tenant': me.tenant } : {});
 
 // tenantChooser chooses among a few tenants in a list, and among many by a search.
 const tenantChooser = (tenants, data) => {
-  const act = (uuid) => {
-    useTenant(uuid === me.tenant ? '' : uuid);
-    const page = location.hash.slice(2).split('?')[0];
-    if (!page.includes('/') || resources.has(page)) route();
-    else location.hash = '#/' + page.split('/').slice(0, -1).join('/'); // the object is another tenant's
-  };
-  const now = tenant || me.tenant;
-  if (data.total <= data.items.length) {
-    const chooser = h('select', { id: 'tenant', 'aria-label': 'Tenant', change: () => act(chooser.value) }, data.items.map((t) => h('option', { value: t.uuid, selected: t.uuid === now }, brief(t))));
-    return chooser;
-  }
-  const chosen = picker(tenants, (t) => t.uuid, { id: 'tenant', 'aria-label': 'Tenant', focus: () => chosen.input.select(), change: async () => {
-    await settled(head);
-    const uuid = chosen.read();
-    if (uuid instanceof Error) say(uuid.message, true);
-    else act(uuid ?? me.tenant);
-  } }, { before: now, headers: own() });
-  return chosen.element;
+	const act = (uuid) => {
+		useTenant(uuid === me.tenant ? '' : uuid);
+		const page = location.hash.slice(2).split('?')[0];
+		if (!page.includes('/') || resources.has(page)) route();
+		else location.hash = '#/' + page.split('/').slice(0, -1).join('/'); // the object is another tenant's
+	};
+	const now = tenant || me.tenant;
+	if (data.total <= data.items.length) {
+		const chooser = h(
+			'select',
+			{ id: 'tenant', 'aria-label': 'Tenant', change: () => act(chooser.value) },
+			data.items.map((t) => h('option', { value: t.uuid, selected: t.uuid === now }, brief(t))),
+		);
+		return chooser;
+	}
+	const chosen = picker(
+		tenants,
+		(t) => t.uuid,
+		{
+			id: 'tenant',
+			'aria-label': 'Tenant',
+			focus: () => chosen.input.select(),
+			change: async () => {
+				await settled(head);
+				const uuid = chosen.read();
+				if (uuid instanceof Error) say(uuid.message, true);
+				else act(uuid ?? me.tenant);
+			},
+		},
+		{ before: now, headers: own() },
+	);
+	return chosen.element;
 };
 
 const pages = { who: access.who, why: access.why, telephone: phone.show, apply: apply.show };
 
 // mark marks the page's place in the menu, of which no other is nearer, and unfolds what hides it.
 const mark = (path) => {
-  const near = (a) => ((to) => (to === `#${path}` || (to !== '#/' && `#${path}`.startsWith(`${to}/`)) ? to.length : 0))(a.getAttribute('href'));
-  const links = [...nav.querySelectorAll('a')], nearest = Math.max(...links.map(near));
-  for (const a of links) {
-    if (nearest > 0 && near(a) === nearest) a.setAttribute('aria-current', 'page');
-    else a.removeAttribute('aria-current');
-  }
-  const folded = nav.querySelector('[aria-current]')?.closest('details');
-  if (folded) folded.open = true;
+	const near = (a) => ((to) => (to === `#${path}` || (to !== '#/' && `#${path}`.startsWith(`${to}/`)) ? to.length : 0))(a.getAttribute('href'));
+	const links = [...nav.querySelectorAll('a')],
+		nearest = Math.max(...links.map(near));
+	for (const a of links) {
+		if (nearest > 0 && near(a) === nearest) a.setAttribute('aria-current', 'page');
+		else a.removeAttribute('aria-current');
+	}
+	const folded = nav.querySelector('[aria-current]')?.closest('details');
+	if (folded) folded.open = true;
 };
 
 // typed tells whether the page has a form in which something was typed that is not saved.
 let typed = false;
-main.addEventListener('input', (event) => { typed ||= Boolean(event.target.closest('form')?.querySelector('button.primary') && !event.target.closest('#login, .question')); });
+main.addEventListener('input', (event) => {
+	typed ||= Boolean(event.target.closest('form')?.querySelector('button.primary') && !event.target.closest('#login, .question'));
+});
 
 // left is the page on which a session has ended, who was signed in, and the tenant: they come back to it, and to what they have typed.
 let left;
 const leave = ({ user, tenant: chosen }) => {
-  left = { user, chosen, hash: location.hash, place: typed && main.firstElementChild };
-  signInPage('Your session has ended. Sign in again; you come back to this page.');
+	left = { user, chosen, hash: location.hash, place: typed && main.firstElementChild };
+	signInPage('Your session has ended. Sign in again; you come back to this page.');
 };
 
 const enter = async () => {
-  const { user, chosen, hash, place } = left ?? {};
-  left = undefined;
-  if (chosen && user === me.user) useTenant(chosen);
-  if (!place || user !== me.user || hash !== location.hash) return inside();
-  document.body.classList.remove('outside');
-  drawNav();
-  mark(hash.slice(1).split('?')[0]);
-  put(main, place);
-  say('You are signed in again. What you have typed is as you left it.');
-  place.querySelector('button[type="submit"].primary')?.focus();
-  return drawHead();
+	const { user, chosen, hash, place } = left ?? {};
+	left = undefined;
+	if (chosen && user === me.user) useTenant(chosen);
+	if (!place || user !== me.user || hash !== location.hash) return inside();
+	document.body.classList.remove('outside');
+	drawNav();
+	mark(hash.slice(1).split('?')[0]);
+	put(main, place);
+	say('You are signed in again. What you have typed is as you left it.');
+	place.querySelector('button[type="submit"].primary')?.focus();
+	return drawHead();
 };
 
 // home leads to the start in one's own tenant, when the chosen one is gone.
 const home = async () => {
-  useTenant('');
-  const there = location.hash === '#/';
-  lead('#/', 'The tenant that you have chosen is not there any more, or not yours: this is your own.');
-  if (there) await route();
-  await drawHead();
+	useTenant('');
+	const there = location.hash === '#/';
+	lead('#/', 'The tenant that you have chosen is not there any more, or not yours: this is your own.');
+	if (there) await route();
+	await drawHead();
 };
 
 // route shows the page that the address names.
 const route = async () => {
-  if (!me) return;
-  const [path, query] = location.hash.slice(1).split('?');
-  const words = path.split('/').filter(Boolean).map(decodeURIComponent);
-  unfold(false);
-  mark(path);
-  typed = false;
-  document.querySelector('dialog[open]')?.close(); // what it asks is about the page before
-  arrive();
-  forgetNames();
-  const place = h('div'); // of this page alone: one that is drawn late, after another was asked for, is not seen
-  put(main, place);
-  try {
-    await page(place, words, new URLSearchParams(query));
-  } catch (problem) {
-    if (!problem.messages) throw problem;
-    put(place, h('h1', { tabindex: '-1' }, 'Not shown'), h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem));
-  }
-  if (!place.isConnected) return;
-  const title = place.querySelector('h1');
-  document.title = `${title?.textContent ?? ''} – Ringfence`;
-  title?.focus({ preventScroll: true });
-  window.scrollTo(0, 0);
+	if (!me) return;
+	const [path, query] = location.hash.slice(1).split('?');
+	const words = path.split('/').filter(Boolean).map(decodeURIComponent);
+	unfold(false);
+	mark(path);
+	typed = false;
+	document.querySelector('dialog[open]')?.close(); // what it asks is about the page before
+	arrive();
+	forgetNames();
+	const place = h('div'); // of this page alone: one that is drawn late, after another was asked for, is not seen
+	put(main, place);
+	try {
+		await page(place, words, new URLSearchParams(query));
+	} catch (problem) {
+		if (!problem.messages) throw problem;
+		put(place, h('h1', { tabindex: '-1' }, 'Not shown'), h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem));
+	}
+	if (!place.isConnected) return;
+	const title = place.querySelector('h1');
+	document.title = `${title?.textContent ?? ''} – Ringfence`;
+	title?.focus({ preventScroll: true });
+	window.scrollTo(0, 0);
 };
 
 const page = (place, words, query) => {
-  if (words.length === 0) return start.show(place);
-  if (words.length === 1 && pages[words[0]]) return pages[words[0]](place, query);
-  const whole = resources.get(words.join('/'));
-  if (whole?.document) return item.document(place, whole);
-  if (whole) return list.show(place, whole, query);
-  const resource = resources.get(words.slice(0, -1).join('/')), id = words.at(-1);
-  if (resource?.key === 'auth/policies') return access.policy(place, resource, id === '+new' ? '' : id);
-  if (resource?.create && id === '+new') return item.create(place, resource);
-  if (resource?.itemPath && resource.read) return item.show(place, resource, id);
-  return put(place, h('h1', { tabindex: '-1' }, 'No such page'), h('p', {}, h('a', { href: '#/' }, 'To the start')));
+	if (words.length === 0) return start.show(place);
+	if (words.length === 1 && pages[words[0]]) return pages[words[0]](place, query);
+	const whole = resources.get(words.join('/'));
+	if (whole?.document) return item.document(place, whole);
+	if (whole) return list.show(place, whole, query);
+	const resource = resources.get(words.slice(0, -1).join('/')),
+		id = words.at(-1);
+	if (resource?.key === 'auth/policies') return access.policy(place, resource, id === '+new' ? '' : id);
+	if (resource?.create && id === '+new') return item.create(place, resource);
+	if (resource?.itemPath && resource.read) return item.show(place, resource, id);
+	return put(place, h('h1', { tabindex: '-1' }, 'No such page'), h('p', {}, h('a', { href: '#/' }, 'To the start')));
 };
 
 const inside = async () => {
-  document.body.classList.remove('outside');
-  put(main, h('p', { 'aria-busy': 'true' }, 'Loading the definitions…'));
-  await load(known);
-  drawNav();
-  await drawHead();
-  await route();
+	document.body.classList.remove('outside');
+	put(main, h('p', { 'aria-busy': 'true' }, 'Loading the definitions…'));
+	await load(known);
+	drawNav();
+	await drawHead();
+	await route();
 };
 
 const begin = async () => {
-  known = await (await fetch('services.json')).json();
-  const auth = known.find((s) => s.name === 'auth');
-  if (!auth) {
-    location.replace('api/'); // without the authentication service there is nobody to be
-    return;
-  }
-  useAuth(auth.prefix);
-  changes.addEventListener('signed-in', enter);
-  changes.addEventListener('signed-out', () => signInPage('Signed out.'));
-  changes.addEventListener('ended', (event) => leave(event.detail));
-  changes.addEventListener('tenant-gone', home);
-  addEventListener('hashchange', route);
-  addEventListener('unhandledrejection', (event) => say(`This page has a fault: ${event.reason?.message ?? event.reason}`, true));
-  addEventListener('keydown', (event) => {
-    if (event.key === 'Escape' && document.body.classList.contains('menu')) {
-      unfold(false);
-      document.getElementById('menu').focus();
-    }
-    if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
-      event.preventDefault();
-      document.getElementById('search')?.focus();
-    }
-  });
-  const why = await resume();
-  if (me) await inside();
-  else signInPage(why);
+	known = await (await fetch('services.json')).json();
+	const auth = known.find((s) => s.name === 'auth');
+	if (!auth) {
+		location.replace('api/'); // without the authentication service there is nobody to be
+		return;
+	}
+	useAuth(auth.prefix);
+	changes.addEventListener('signed-in', enter);
+	changes.addEventListener('signed-out', () => signInPage('Signed out.'));
+	changes.addEventListener('ended', (event) => leave(event.detail));
+	changes.addEventListener('tenant-gone', home);
+	addEventListener('hashchange', route);
+	addEventListener('unhandledrejection', (event) => say(`This page has a fault: ${event.reason?.message ?? event.reason}`, true));
+	addEventListener('keydown', (event) => {
+		if (event.key === 'Escape' && document.body.classList.contains('menu')) {
+			unfold(false);
+			document.getElementById('menu').focus();
+		}
+		if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
+			event.preventDefault();
+			document.getElementById('search')?.focus();
+		}
+	});
+	const why = await resume();
+	if (me) await inside();
+	else signInPage(why);
 };
 
-begin().catch((problem) => say(`The console could not be loaded. If this browser does not trust the certificate, open ${location.origin}/console/ again and accept it. (${problem.message})`, true));
+begin().catch((problem) =>
+	say(
+		`The console could not be loaded. If this browser does not trust the certificate, open ${location.origin}/console/ again and accept it. (${problem.message})`,
+		true,
+	),
+);

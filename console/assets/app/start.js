@@ -5,72 +5,130 @@ import { h, moment, put, svg, words } from './dom.js';
 
 // fetched returns what an operation answers, or nothing when the user may not ask. Any other problem goes to problems.
 const fetched = async (problems, operation, path, query) => {
-  if (!may(operation)) return null;
-  try {
-    return (await call('GET', path, { query })).data;
-  } catch (problem) {
-    if (!problem.messages) throw problem;
-    if (problem.status !== 403) problems.push(problem);
-    return null;
-  }
+	if (!may(operation)) return null;
+	try {
+		return (await call('GET', path, { query })).data;
+	} catch (problem) {
+		if (!problem.messages) throw problem;
+		if (problem.status !== 403) problems.push(problem);
+		return null;
+	}
 };
 
 const size = async (problems, key) => {
-  const resource = resources.get(key);
-  return (resource && await fetched(problems, resource.list, resource.service.prefix + resource.path, { limit: 1 }))?.total ?? null;
+	const resource = resources.get(key);
+	return (resource && (await fetched(problems, resource.list, resource.service.prefix + resource.path, { limit: 1 })))?.total ?? null;
 };
 
 // plot draws one bar for each minute.
 const plot = (title, values) => {
-  const most = Math.max(1, ...values), width = 240, height = 48, step = width / Math.max(1, values.length);
-  const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${title}: ${values.reduce((a, b) => a + b, 0)} in the last hour, at most ${most} in a minute` });
-  values.forEach((value, i) => {
-    const tall = Math.max(value > 0 ? 2 : 0.5, value / most * (height - 2));
-    picture.append(svg('rect', { x: i * step, y: height - tall, width: Math.max(1, step - 1), height: tall }));
-  });
-  return h('figure', { class: 'plot' }, h('figcaption', {}, title, ' ', h('b', {}, String(values.reduce((a, b) => a + b, 0)))), picture);
+	const most = Math.max(1, ...values),
+		width = 240,
+		height = 48,
+		step = width / Math.max(1, values.length);
+	const picture = svg('svg', {
+		viewBox: `0 0 ${width} ${height}`,
+		role: 'img',
+		'aria-label': `${title}: ${values.reduce((a, b) => a + b, 0)} in the last hour, at most ${most} in a minute`,
+	});
+	values.forEach((value, i) => {
+		const tall = Math.max(value > 0 ? 2 : 0.5, (value / most) * (height - 2));
+		picture.append(svg('rect', { x: i * step, y: height - tall, width: Math.max(1, step - 1), height: tall }));
+	});
+	return h('figure', { class: 'plot' }, h('figcaption', {}, title, ' ', h('b', {}, String(values.reduce((a, b) => a + b, 0)))), picture);
 };
 
 const overview = async (problems) => {
-  const operation = operations.find((o) => o.operationId === 'read_overview');
-  return operation ? fetched(problems, operation, operation.service.prefix + operation.path) : null;
+	const operation = operations.find((o) => o.operationId === 'read_overview');
+	return operation ? fetched(problems, operation, operation.service.prefix + operation.path) : null;
 };
 
 const health = (seen) => {
-  if (!seen) return null;
-  const { certificate } = seen, days = certificate && Math.floor((new Date(certificate.not_after) - Date.now()) / 86400000);
-  return h('section', {}, h('h2', {}, 'The gateway'),
-    h('dl', {},
-      h('dt', {}, 'Version'), h('dd', {}, seen.version),
-      h('dt', {}, 'Running since'), h('dd', {}, moment(seen.started_at)),
-      h('dt', {}, 'Database'), h('dd', {}, seen.database),
-      h('dt', {}, 'Sessions'), h('dd', {}, String(seen.sessions)),
-      certificate && [h('dt', {}, 'Certificate'), h('dd', {}, `${days} days left, for ${certificate.names.join(', ')}`, h('br'), h('code', { class: 'long' }, certificate.sha256))]),
-    h('p', { class: 'quiet' }, 'Minute by minute, in the last hour:'),
-    h('div', { class: 'plots' }, plot('Logins', seen.logins.map((m) => m.succeeded)), plot('Refused logins', seen.logins.map((m) => m.refused)),
-      Object.entries(seen.denials).map(([reason, minutes]) => plot(`Refused: ${words(reason).toLowerCase()}`, minutes))));
+	if (!seen) return null;
+	const { certificate } = seen,
+		days = certificate && Math.floor((new Date(certificate.not_after) - Date.now()) / 86400000);
+	return h(
+		'section',
+		{},
+		h('h2', {}, 'The gateway'),
+		h(
+			'dl',
+			{},
+			h('dt', {}, 'Version'),
+			h('dd', {}, seen.version),
+			h('dt', {}, 'Running since'),
+			h('dd', {}, moment(seen.started_at)),
+			h('dt', {}, 'Database'),
+			h('dd', {}, seen.database),
+			h('dt', {}, 'Sessions'),
+			h('dd', {}, String(seen.sessions)),
+			certificate && [
+				h('dt', {}, 'Certificate'),
+				h('dd', {}, `${days} days left, for ${certificate.names.join(', ')}`, h('br'), h('code', { class: 'long' }, certificate.sha256)),
+			],
+		),
+		h('p', { class: 'quiet' }, 'Minute by minute, in the last hour:'),
+		h(
+			'div',
+			{ class: 'plots' },
+			plot(
+				'Logins',
+				seen.logins.map((m) => m.succeeded),
+			),
+			plot(
+				'Refused logins',
+				seen.logins.map((m) => m.refused),
+			),
+			Object.entries(seen.denials).map(([reason, minutes]) => plot(`Refused: ${words(reason).toLowerCase()}`, minutes)),
+		),
+	);
 };
 
 export const show = async (main) => {
-  const { username, expires } = me, problems = [];
-  put(main, h('h1', { tabindex: '-1' }, `Welcome, ${username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
-  const [seen, users, phones, contexts, policies] = await Promise.all([
-    overview(problems), ...['auth/users', 'confd/users', 'confd/contexts', 'auth/policies'].map((key) => size(problems, key)),
-  ]);
-  const next = [];
-  if (contexts === 0) next.push(['Make an internal context', '#/confd/contexts/+new', 'Numbers live in contexts: give it a range for users.']);
-  if (contexts !== 0 && may(resources.get('confd/users')?.create)) next.push(['Add a telephone user', '#/telephone', 'A line, a number and a voicemail in one step.']);
-  if (users !== null && users <= 1) next.push(['Add a login', '#/auth/users/+new', 'For each person and each program that uses the API.']);
-  if (policies !== null) next.push(['Look at the policies', '#/auth/policies', 'What users may do is a list of patterns, explained in words.']);
-  next.push(['Try an operation', 'api/', 'The API explorer has all of them, with their fields.']);
-  const allowed = operations.filter((o) => may(o)).length;
-  put(main, 
-    h('h1', { tabindex: '-1' }, `Welcome, ${username}`),
-    h('p', {}, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(expires)}.`),
-    h('ul', { class: 'counts' }, [['Logins', users, '#/auth/users'], ['Telephone users', phones, '#/confd/users'], ['Policies', policies, '#/auth/policies']]
-      .filter(([, n]) => n !== null).map(([name, n, to]) => h('li', {}, h('a', { href: to }, h('b', {}, n.toLocaleString()), name)))),
-    h('section', {}, h('h2', {}, 'What to do next'), h('ul', { class: 'next' }, next.map(([name, to, text]) => h('li', {}, h('a', { href: to }, name), h('span', {}, text))))),
-    health(seen) ?? '',
-    problems.map((p) => h('p', { class: 'error', role: 'alert' }, `${p.request.path} could not be read: ${p.message}`)),
-    services.filter((s) => s.problem).map((s) => h('p', { class: 'error', role: 'alert' }, `The definition of ${s.title} could not be loaded: ${s.problem.message}`)));
+	const { username, expires } = me,
+		problems = [];
+	put(main, h('h1', { tabindex: '-1' }, `Welcome, ${username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
+	const [seen, users, phones, contexts, policies] = await Promise.all([
+		overview(problems),
+		...['auth/users', 'confd/users', 'confd/contexts', 'auth/policies'].map((key) => size(problems, key)),
+	]);
+	const next = [];
+	if (contexts === 0) next.push(['Make an internal context', '#/confd/contexts/+new', 'Numbers live in contexts: give it a range for users.']);
+	if (contexts !== 0 && may(resources.get('confd/users')?.create))
+		next.push(['Add a telephone user', '#/telephone', 'A line, a number and a voicemail in one step.']);
+	if (users !== null && users <= 1) next.push(['Add a login', '#/auth/users/+new', 'For each person and each program that uses the API.']);
+	if (policies !== null) next.push(['Look at the policies', '#/auth/policies', 'What users may do is a list of patterns, explained in words.']);
+	next.push(['Try an operation', 'api/', 'The API explorer has all of them, with their fields.']);
+	const allowed = operations.filter((o) => may(o)).length;
+	put(
+		main,
+		h('h1', { tabindex: '-1' }, `Welcome, ${username}`),
+		h('p', {}, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(expires)}.`),
+		h(
+			'ul',
+			{ class: 'counts' },
+			[
+				['Logins', users, '#/auth/users'],
+				['Telephone users', phones, '#/confd/users'],
+				['Policies', policies, '#/auth/policies'],
+			]
+				.filter(([, n]) => n !== null)
+				.map(([name, n, to]) => h('li', {}, h('a', { href: to }, h('b', {}, n.toLocaleString()), name))),
+		),
+		h(
+			'section',
+			{},
+			h('h2', {}, 'What to do next'),
+			h(
+				'ul',
+				{ class: 'next' },
+				next.map(([name, to, text]) => h('li', {}, h('a', { href: to }, name), h('span', {}, text))),
+			),
+		),
+		health(seen) ?? '',
+		problems.map((p) => h('p', { class: 'error', role: 'alert' }, `${p.request.path} could not be read: ${p.message}`)),
+		services
+			.filter((s) => s.problem)
+			.map((s) => h('p', { class: 'error', role: 'alert' }, `The definition of ${s.title} could not be loaded: ${s.problem.message}`)),
+	);
 };
