@@ -2,6 +2,7 @@
 // The token of the link is read from the fragment, which no browser sends to anybody, and taken out of the address bar before
 // anything else: it is then in this page's memory alone, and goes to the gateway in a header.
 (() => {
+	/** @type {(id: string) => any} */
 	const byID = (id) => document.getElementById(id);
 	const state = byID('state'),
 		choose = byID('choose'),
@@ -28,7 +29,7 @@
 	const call = async (form, query, options) => {
 		const button = form.querySelector('button'),
 			url = new URL(api);
-		url.search = new URLSearchParams(query);
+		url.search = String(new URLSearchParams(query));
 		button.disabled = true;
 		try {
 			const answer = await fetch(url, { ...options, cache: 'no-store', credentials: 'omit', redirect: 'error' });

@@ -2,6 +2,7 @@
 import { call, changes, me, resume, signIn, signOut, useAuth } from '../app/api.js';
 import { moment } from '../app/dom.js';
 
+/** @type {(id: string) => any} */
 const byID = (id) => document.getElementById(id);
 const state = byID('state'),
 	select = byID('service');

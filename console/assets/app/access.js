@@ -24,6 +24,7 @@ const concrete = (access) => access.replace(/\{\w+\}/g, 'x');
 const split = (patterns) => [patterns.filter((p) => !p.startsWith('!')), patterns.filter((p) => p.startsWith('!')).map((p) => p.slice(1))];
 
 // stands reports whether a pattern, without its !, stands for an operation on some objects.
+/** @type {(pattern: string, operation: Operation) => boolean} */
 const stands = (pattern, { access }) => Boolean(access) && instances(pattern, access).length > 0;
 
 // reach lists the operations for which a list of patterns may be enough.
@@ -154,6 +155,7 @@ const editor = (patterns) => {
 };
 
 // policy is the page of one policy, or of a new one.
+/** @param {Resource} resource */
 export const policy = async (main, resource, id) => {
 	const { service } = resource,
 		path = id && service.prefix + fill(resource.itemPath, id);

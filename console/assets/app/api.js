@@ -1,6 +1,7 @@
 // What this page asks the gateway, and who asks.
 
 // me is who is signed in: token, user (UUID), username, session, acl, expires, tenant (UUID), or nothing.
+/** @type {Me} */
 export let me = null;
 
 // tenant is the tenant that the page acts in, by default the token's own. A reload keeps it.
@@ -51,6 +52,7 @@ const partsOf = (body) =>
 		}));
 
 // call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix.
+/** @type {(method: string, path: string, options?: CallOptions) => Promise<{ data: any, headers: Headers, status: number }>} */
 export const call = async (method, path, { query = {}, body, headers = {}, signal } = {}) => {
 	const url = new URL(path, location.origin);
 	for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);

@@ -6,7 +6,7 @@ import { picker } from './picker.js';
 // clock is a moment that one chooses by the clock of this place.
 export const clock = (before, attributes) => {
 	const at = new Date(before ?? ''),
-		here = Number.isNaN(at.getTime()) ? '' : new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+		here = Number.isNaN(at.getTime()) ? '' : new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
 	const input = h('input', { ...attributes, type: 'datetime-local', value: here });
 	return {
 		input,
@@ -15,7 +15,7 @@ export const clock = (before, attributes) => {
 	};
 };
 
-export const text = (context, name, schema, before, attributes) => {
+export const text = (name, schema, before, attributes) => {
 	const secret = (schema.writeOnly && /password|secret/.test(name)) || /^((old|new)_)?password$/.test(name);
 	const long = schema.maxLength > 1000 && !secret && !/(^|_)(name|id|number)$/.test(name); // such are of one line, however long
 	const type = attributes.type ?? (secret ? 'password' : schema.format === 'email' ? 'email' : 'text');
@@ -50,7 +50,7 @@ export const offered = (context, name, schema) => {
 };
 
 // reference is what names another object, which one picks by its name for people.
-export const reference = (context, { resource, by, own }, schema, before, attributes) => {
+export const reference = (context, { resource, by, own = false }, schema, before, attributes) => {
 	const key = /^(id|uuid)$/.test(by),
 		known = own && before != null && brief(context.item) !== String(before) && (context.item.label || !resource.schema?.properties?.label) && context.item;
 	const { read, ...rest } = picker(resource, (object) => object[by], attributes, {

@@ -4,14 +4,17 @@ import { allows } from './acl.js';
 import { words } from './dom.js';
 
 // services are the services of this gateway, each with its definition once it was loaded.
+/** @type {Service[]} */
 export let services = [];
 // sectionOf returns the part of the console in which the pages of a service are.
 const sections = { auth: 'People and rights', confd: 'Telephony', sysconfd: 'System' };
 export const sectionOf = (service) => sections[service.name] ?? service.title;
 
 // resources are the collections and documents of all services, by service and path: "confd/users".
+/** @type {Map<string, Resource>} */
 export const resources = new Map();
 // operations are all that a request can be: method, path, access and what it does.
+/** @type {Operation[]} */
 export const operations = [];
 
 export const load = async (list) => {
@@ -51,6 +54,7 @@ const learn = (service) => {
 const accessOf = (operation) => operation['x-required-acl'] ?? operation.description?.match(/Required ACL:?\**:?\s*`([^`]+)`/)?.[1];
 
 // resolve follows references and joins what allOf lists.
+/** @type {(service: Service, schema: Schema) => Schema} */
 export const resolve = (service, schema) => {
 	if (!schema) return {};
 	if (schema.$ref) {
@@ -96,6 +100,8 @@ const parameters = (path) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => mat
 
 const find = (service) => {
 	const paths = service.definition.paths;
+	const below = (path) => Object.keys(paths).filter((other) => other.startsWith(path + '/'));
+	/** @returns {Operation} */
 	const take = (path, method) =>
 		paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: accessOf(paths[path][method]) } : undefined;
 	for (const path of Object.keys(paths)) {
@@ -125,18 +131,10 @@ const find = (service) => {
 				read: take(itemPath, 'get'),
 				update: take(itemPath, 'put'),
 				remove: take(itemPath, 'delete'),
-				parts: apart(
-					Object.keys(paths)
-						.filter((other) => other.startsWith(itemPath + '/'))
-						.map((other) => part(service, take, itemPath, other))
-						.filter(Boolean)
-						.concat(
-							Object.keys(paths)
-								.filter((other) => other.startsWith(path + '/'))
-								.map((other) => asked(take, parameters(itemPath)[0], other))
-								.filter(Boolean),
-						),
-				),
+				parts: apart([
+					...below(itemPath).map((other) => part(service, take, itemPath, other)),
+					...below(path).map((other) => asked(take, parameters(itemPath)[0], other)),
+				]),
 			}),
 		});
 	}
@@ -144,12 +142,15 @@ const find = (service) => {
 
 // apart tells parts from each other that have one title: a list that is replaced as a whole is beside the links of the same name for its order.
 const apart = (parts) =>
-	parts.map((p) =>
-		p.kind === 'replaced' && parts.some((other) => other.kind === 'link' && other.title === p.title) ? { ...p, title: `${p.title}, in their order` } : p,
-	);
+	parts
+		.filter(Boolean)
+		.map((p, _, all) =>
+			p.kind === 'replaced' && all.some((other) => other.kind === 'link' && other.title === p.title) ? { ...p, title: `${p.title}, in their order` } : p,
+		);
 
 // part is what belongs to one object: a document of its own (forwards), a list (sessions), a link to objects of another resource (lines
 // of a user), or a list that is replaced as a whole (members).
+/** @returns {Part} */
 const part = (service, take, itemPath, path) => {
 	const rest = path.slice(itemPath.length + 1),
 		inside = parameters(rest);
@@ -253,6 +254,7 @@ const natural = [
 ];
 
 // properties lists those of a schema in the order in which the service names them; otherwise those that must be sent come first, in theirs.
+/** @returns {[string, Schema][]} */
 export const properties = (service, schema, list) => {
 	const { properties: all = {}, required = [] } = resolve(service, schema);
 	const order = list?.parameters?.find((p) => p.name === 'fields')?.schema?.items?.enum ?? [];

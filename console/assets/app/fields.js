@@ -62,6 +62,7 @@ const saidFor = (schema) => schema['x-help'] ?? schema.description ?? '';
 
 // field returns an input for a value of a schema: its element, read (undefined: leave it out; an Error: it cannot be read), refuse, which
 // shows what the gateway says about it, and find, which returns the innermost field that a message is about. Before is the value until now.
+/** @returns {Field} */
 const field = (context, name, schema, before, required, fixed = false) => {
 	const other = offered(context, name, schema)?.resource,
 		id = fresh(name);
@@ -97,6 +98,7 @@ const field = (context, name, schema, before, required, fixed = false) => {
 // among returns the innermost of some fields that a path leads to.
 export const among = (inputs, path) => inputs.reduce((found, input) => found ?? input.find(path), undefined);
 
+/** @returns {Control} */
 const controlFor = (context, name, schema, before, attributes) => {
 	if (schema.enum && schema.enum.length > 1) return choice(schema, before, attributes);
 	if (schema.discriminator) return variants({ ...context, of: undefined }, schema, before, attributes);
@@ -108,14 +110,14 @@ const controlFor = (context, name, schema, before, attributes) => {
 	const other = offered(context, name, schema);
 	if (other) return reference(context, other, schema, before, attributes);
 	if (schema.type === 'integer' || schema.type === 'number')
-		return text(context, name, schema, before, {
+		return text(name, schema, before, {
 			...attributes,
 			type: 'number',
 			step: schema.type === 'integer' ? 1 : 'any',
 			min: schema.minimum,
 			max: schema.maximum > 2 ** 31 ? undefined : schema.maximum,
 		});
-	if (schema.type === 'string') return text(context, name, schema, before, attributes);
+	if (schema.type === 'string') return text(name, schema, before, attributes);
 	if (schema.type === 'array') {
 		const items = resolve(context.service, schema.items);
 		if (items.type === 'array' && resolve(context.service, items.items).type === 'string') return pairs(before, attributes);
@@ -286,7 +288,7 @@ const many = (context, schema, before, title) => {
 const keyed = (context, schema, before) => {
 	const columns = properties(context.service, schema)
 		.filter(([name, p]) => !p.readOnly && name !== 'inherited')
-		.sort(([, a], [, b]) => (a.type === 'boolean') - (b.type === 'boolean') || !a.discriminator - !b.discriminator);
+		.sort(([, a], [, b]) => Number(a.type === 'boolean') - Number(b.type === 'boolean') || Number(!a.discriminator) - Number(!b.discriminator));
 	const title = words(context.key ?? 'key'),
 		rows = [];
 	const body = h('tbody');
@@ -480,9 +482,10 @@ const variants = (context, schema, before, attributes, outer = []) => {
 
 // filters are fields for those parameters of a list that people can choose a value of: of what names another object, of an attribute that has
 // few values, and of a time. Set are their values until now, by their names; changed is called with those that they have then.
+/** @param {Resource} resource */
 export const filters = (resource, set, changed) => {
 	const { service, schema, list } = resource;
-	const choosable = (name, property, { format }) => {
+	const choosable = (name, property, format) => {
 		if (format === 'date-time') return { type: 'string', format: 'moment' };
 		if (property['x-ref'] === 'services.name')
 			return { enum: services.map((s) => s.name), 'x-enum-labels': Object.fromEntries(services.map((s) => [s.name, sectionOf(s)])) };
@@ -494,7 +497,7 @@ export const filters = (resource, set, changed) => {
 		.filter((p) => p.in === 'query' && p.schema?.type !== 'array')
 		.map(({ name, schema: own }) => {
 			const property = resolve(service, schema?.properties?.[name]),
-				asked = choosable(name, property, own ?? {});
+				asked = choosable(name, property, own?.format);
 			return asked && field({ service }, name, { ...asked, title: property.title }, set[name]);
 		})
 		.filter(Boolean);
@@ -547,7 +550,7 @@ export const valuesOf = (inputs, before) => {
 		input.refuse('');
 		const value = input.read();
 		if (value instanceof Error) {
-			if (!value.said) input.refuse(value.message); // the innermost field says it, and has the focus
+			if (!('said' in value)) input.refuse(value.message); // the innermost field says it, and has the focus
 			return Object.assign(value, { said: true });
 		}
 		if (value !== undefined && !(before && input.name in before && (same(value, before[input.name]) || same(value, input.first)))) body[input.name] = value;

@@ -31,6 +31,7 @@ const usual = [
 // changes, which is version.tag. It may throw a Refused, whose parts are shown beside the fields that they are about. Tenant is the tenant whose
 // objects it may name, if that is not the one that the page acts in. Latest reads again what the form changes, and its tag, when somebody else
 // has changed it since. What is locked can be read alone.
+/** @param {FormOptions} _ */
 export const form = ({
 	service,
 	schema,

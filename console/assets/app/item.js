@@ -30,6 +30,7 @@ const trouble = (problem) => {
 	);
 };
 
+/** @param {Resource} resource */
 export const create = (main, resource) => {
 	put(
 		main,
@@ -51,6 +52,7 @@ export const create = (main, resource) => {
 	);
 };
 
+/** @param {Resource} resource */
 export const show = async (main, resource, id) => {
 	const path = resource.service.prefix + fill(resource.itemPath, id);
 	let state; // the object as this page shows it, and its version
@@ -179,6 +181,7 @@ const goes = ({ objects, logged_in: loggedIn, sessions }) => [
 ];
 
 // past is a link to what the audit has about an object.
+/** @param {Resource} resource */
 const past = (resource, id) => {
 	const audit = resources.get('auth/audit');
 	return (
@@ -206,6 +209,7 @@ const redraw = async (main, draw, focused) => {
 
 // writtenElsewhere names the fields that a change of the object does not change: those for which its page has a part, its key, and what
 // only a recursive change takes.
+/** @param {Resource} resource */
 const writtenElsewhere = (resource) => {
 	const own = resource.schema.properties ?? {},
 		sent = Object.keys(bodyOf(resource.service, resource.update).properties ?? {});
@@ -216,9 +220,11 @@ const writtenElsewhere = (resource) => {
 };
 
 // linkOf returns the link that shows what a list has, if there is one.
+/** @param {Resource} resource */
 const linkOf = (resource, part) => part.kind === 'list' && resource.parts.find((p) => p.kind === 'link' && p.name === part.name);
 
 // linked reports whether the page shows the one object of a part by a link already.
+/** @param {Resource} resource */
 const linked = (resource, part) => part.kind === 'shown' && resource.parts.some((p) => p.kind === 'link' && p.name === `${part.name}s`);
 
 // typed is what was typed to add a link that was refused, by the link's path.
@@ -466,6 +472,7 @@ const linkedTo = async (resource, part, of, object) => {
 
 // itself is what a document's form calls by a name of its own: of one that is an object of a collection, such as the main phone number,
 // the key of the object, which is sent as "phone_number_uuid".
+/** @param {Resource} resource */
 const itself = (resource, schema, object) =>
 	Object.fromEntries(
 		Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
@@ -475,6 +482,7 @@ const itself = (resource, schema, object) =>
 	);
 
 // document is the page of settings that exist once.
+/** @param {Resource} resource */
 export const document = async (main, resource) => {
 	const path = resource.service.prefix + resource.path;
 	const title = h('h1', { tabindex: '-1' }, resource.title);

@@ -34,10 +34,12 @@ export const columnsOf = (service, schema, list, most = 6) => {
 		.slice(0, most);
 };
 
+/** @param {Resource} resource */
 const orderOf = (resource) => resource.list.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [];
 
 // table shows objects. Link returns the address of an object's page, or nothing. Named returns what to show of an object in place of a text.
 // Label reads the names of columns, if their attributes do not tell it.
+/** @param {TableOptions} _ */
 export const table = ({ service, schema = {}, columns, objects, link, sort, pick, named = () => undefined, label: labelled = () => undefined }) => {
 	const of = Object.fromEntries(columns.map((name) => [name, resolve(service, schema.properties?.[name])]));
 	const label = (name) => labelled(name) ?? heading(service, name, schema.properties?.[name] && of[name]);
@@ -176,6 +178,7 @@ const empty = (resource, state, clear) => {
 	return h('p', { class: 'empty' }, 'There is nothing here yet. ', may(resource.create) && h('a', { href: `#/${resource.key}/+new` }, 'Make the first one'));
 };
 
+/** @param {Resource} resource */
 export const show = async (main, resource, query) => {
 	const { service } = resource,
 		columns = columnsOf(service, resource.schema, resource.list),

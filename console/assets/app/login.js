@@ -40,8 +40,8 @@ const copied = async (field, label) => {
 	}
 };
 
-const line = (label, value, attributes = { readonly: true }) => {
-	const field = h('input', { id: fresh('login'), value, autocomplete: 'off', spellcheck: 'false', ...attributes });
+const line = (label, value, readonly = true) => {
+	const field = h('input', { id: fresh('login'), value, autocomplete: 'off', spellcheck: 'false', readonly });
 	return {
 		field,
 		row: h(
@@ -55,7 +55,7 @@ const line = (label, value, attributes = { readonly: true }) => {
 
 // shown is a login, as one reads, copies and scans it. The address of the telephone system is that of the gateway, unless somebody knows better.
 const shown = (username, password) => {
-	const address = line('Server', location.hostname, {}),
+	const address = line('Server', location.hostname, false),
 		uri = line('SIP address', ''),
 		picture = h('div');
 	const draw = () => {
@@ -68,6 +68,7 @@ const shown = (username, password) => {
 };
 
 // sections are the parts of an object's page about the logins of its telephones. Again draws the page anew, with a part of this path open.
+/** @param {Resource} resource */
 export const sections = (resource, object, again) => {
 	const of = endpoints();
 	if (!of?.update || !bodyOf(of.service, of.update).properties?.generate_login) return [];

@@ -188,8 +188,9 @@ const mark = (path) => {
 
 // typed tells whether the page has a form in which something was typed that is not saved.
 let typed = false;
-main.addEventListener('input', (event) => {
-	typed ||= Boolean(event.target.closest('form')?.querySelector('button.primary') && !event.target.closest('#login, .question'));
+main.addEventListener('input', ({ target }) => {
+	const field = /** @type {Element} */ (target);
+	typed ||= Boolean(field.closest('form')?.querySelector('button.primary') && !field.closest('#login, .question'));
 });
 
 // left is the page on which a session has ended, who was signed in, and the tenant: they come back to it, and to what they have typed.
@@ -230,7 +231,7 @@ const route = async () => {
 	unfold(false);
 	mark(path);
 	typed = false;
-	document.querySelector('dialog[open]')?.close(); // what it asks is about the page before
+	document.querySelector('dialog')?.close(); // what it asks is about the page before
 	arrive();
 	forgetNames();
 	const place = h('div'); // of this page alone: one that is drawn late, after another was asked for, is not seen
@@ -281,7 +282,7 @@ const begin = async () => {
 	useAuth(auth.prefix);
 	changes.addEventListener('signed-in', enter);
 	changes.addEventListener('signed-out', () => signInPage('Signed out.'));
-	changes.addEventListener('ended', (event) => leave(event.detail));
+	changes.addEventListener('ended', (/** @type {any} */ event) => leave(event.detail));
 	changes.addEventListener('tenant-gone', home);
 	addEventListener('hashchange', route);
 	addEventListener('unhandledrejection', (event) => say(`This page has a fault: ${event.reason?.message ?? event.reason}`, true));
@@ -290,7 +291,7 @@ const begin = async () => {
 			unfold(false);
 			document.getElementById('menu').focus();
 		}
-		if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
+		if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(/** @type {Element} */ (event.target).tagName)) {
 			event.preventDefault();
 			document.getElementById('search')?.focus();
 		}

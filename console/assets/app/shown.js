@@ -43,6 +43,7 @@ const referred = (service, name, schema) => {
 export const heading = (service, name, schema, label = labelOf(schema, name)) => (referred(service, name, schema) ? label.replace(/ (ID|UUID)$/, '') : label);
 
 // nameLater is a text that the name of an object replaces as soon as it is known.
+/** @param {Resource} resource */
 export const nameLater = (resource, id, element = h('span', {}, String(id))) => {
 	seek(resource, id).then((object) => {
 		if (object && brief(object)) put(element, broken(brief(object)));
@@ -51,13 +52,14 @@ export const nameLater = (resource, id, element = h('span', {}, String(id))) => 
 };
 
 // crumbs tell where a page is: in a part of the console and, of an object, below the list of its like.
+/** @param {Resource} resource */
 export const crumbs = (resource, below = true) =>
 	h('p', { class: 'crumbs' }, sectionOf(resource.service), below && [' › ', h('a', { href: `#/${resource.key}` }, resource.title)]);
 
 const linkTo = (resource, id, ...text) => h('a', { href: `#/${resource.key}/${encodeURIComponent(id)}` }, text);
 
 // named is a link to an object of which one knows the key, or another attribute: with its name, as soon as it is known.
-const named = ({ resource, by }, value) => {
+const named = ({ resource, by = '' }, value) => {
 	if (!by) return nameLater(resource, value, linkTo(resource, value, String(value)));
 	const element = h('span', {}, String(value));
 	seek(resource, value, by).then((object) => {
@@ -78,6 +80,7 @@ const labelled = (service, name, content) => {
 };
 
 // twin returns the resource of another service whose object has the same UUID, and a name: a tenant of the telephony is one of the gateway.
+/** @param {Resource} resource */
 export const twin = (resource) =>
 	[...resources.values()].find(
 		(other) =>
@@ -92,7 +95,7 @@ export const twin = (resource) =>
 // done shows what an entry of the audit tells by the words of the definition: the operation, the kind of what it has changed, and the
 // changed objects themselves. Of these the entry has what they were, or are; it also names those that are gone.
 const done = {
-	'services.name': (entry, name) => services.filter((s) => s.name === name).map(sectionOf)[0],
+	'services.name': (_, name) => services.filter((s) => s.name === name).map(sectionOf)[0],
 	'operations.id': (entry, id) => operations.find((o) => o.service.name === entry.service && o.operationId === id)?.summary,
 	'operations.path': (entry) => {
 		const { of, part } = about(entry);
@@ -291,6 +294,7 @@ export const all = (service, schema, content) => {
 };
 
 // facts are the attributes of an object that only the service writes.
+/** @param {Resource} resource */
 export const facts = (resource, object) => {
 	const shown = properties(resource.service, resource.schema ?? {}, resource.list).filter(
 		([name, p]) => p.readOnly && name !== 'links' && object[name] != null && value(resource.service, name, p, object[name]) !== '',
@@ -311,11 +315,11 @@ export const facts = (resource, object) => {
 };
 
 // titled returns the name of an object, or its id, which the name of its twin replaces as soon as that is known.
+/** @param {Resource} resource */
 export const titled = (resource, object, id) => {
-	const said = Object.keys(object)
-		.map((name) => [name, resolve(resource.service, resource.schema?.properties?.[name])])
-		.find(([, p]) => p['x-ref'] === 'operations.id');
-	const name = said ? value(resource.service, ...said, object[said[0]], object).textContent : brief(object),
+	const schema = (name) => resolve(resource.service, resource.schema?.properties?.[name]),
+		said = Object.keys(object).find((name) => schema(name)['x-ref'] === 'operations.id');
+	const name = said ? value(resource.service, said, schema(said), object[said], object).textContent : brief(object),
 		title = h('h1', { tabindex: '-1' }, broken(name || String(id)));
 	const other = (!name || name === object.uuid) && object.uuid && twin(resource);
 	return other ? nameLater(other, object.uuid, title) : title;

@@ -46,7 +46,7 @@ const overview = async (problems) => {
 const health = (seen) => {
 	if (!seen) return null;
 	const { certificate } = seen,
-		days = certificate && Math.floor((new Date(certificate.not_after) - Date.now()) / 86400000);
+		days = certificate && Math.floor((new Date(certificate.not_after).getTime() - Date.now()) / 86400000);
 	return h(
 		'section',
 		{},

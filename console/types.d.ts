@@ -1,0 +1,221 @@
+// What the console's scripts call things, for the checker of types alone: no page loads it.
+
+/** A service of the gateway, with its definition once that was loaded. */
+interface Service {
+	name: string;
+	title: string;
+	prefix: string;
+	definition: any;
+	mails?: boolean;
+	/** Why the definition could not be loaded, or read. */
+	problem?: Error;
+}
+
+/** A schema of OpenAPI 3.0, with what our definitions add to it. */
+interface Schema {
+	type?: string;
+	format?: string;
+	title?: string;
+	description?: string;
+	default?: any;
+	example?: any;
+	enum?: any[];
+	pattern?: string;
+	minimum?: number;
+	maximum?: number;
+	maxLength?: number;
+	nullable?: boolean;
+	readOnly?: boolean;
+	writeOnly?: boolean;
+	deprecated?: boolean;
+	required?: string[];
+	properties?: Record<string, Schema>;
+	additionalProperties?: any;
+	items?: Schema;
+	allOf?: Schema[];
+	discriminator?: { propertyName: string; mapping: Record<string, string> };
+	$ref?: string;
+	'x-columns'?: string[];
+	'x-enum-labels'?: Record<string, string>;
+	'x-fixed'?: boolean;
+	'x-help'?: string;
+	'x-key'?: boolean;
+	'x-or'?: string;
+	'x-ref'?: string;
+	'x-when'?: Record<string, string[]>;
+}
+
+interface Parameter {
+	name: string;
+	in: string;
+	required?: boolean;
+	schema?: Schema;
+}
+
+/** What a request can be. */
+interface Operation {
+	method: string;
+	path: string;
+	access?: string;
+	service?: Service;
+	operationId?: string;
+	summary?: string;
+	description?: string;
+	parameters?: Parameter[];
+	requestBody?: any;
+	responses?: any;
+	'x-instead-acl'?: string;
+	'x-required-acl'?: string;
+	'x-title'?: string;
+	'x-unimplemented'?: boolean;
+}
+
+/** A collection, or a document, of a service. */
+interface Resource {
+	/** Service and path: "confd/users". */
+	key: string;
+	service: Service;
+	path: string;
+	title: string;
+	document?: boolean;
+	list?: Operation;
+	/** The property in which a list's answer has its objects. */
+	items?: string;
+	schema?: Schema;
+	create?: Operation;
+	read?: Operation;
+	update?: Operation;
+	remove?: Operation;
+	itemPath?: string;
+	/** The last one of the parameters of itemPath. */
+	parameter?: string;
+	parts?: Part[];
+}
+
+/** What belongs to one object. */
+interface Part {
+	kind?: 'list' | 'shown' | 'document' | 'replaced' | 'link' | 'asked';
+	name: string;
+	path: string;
+	title?: string;
+	get?: Operation;
+	put?: Operation;
+	post?: Operation;
+	remove?: Operation;
+	/** Ends all links at once. */
+	all?: Operation;
+	/** Ends one of a list. */
+	end?: Operation;
+	items?: string;
+	schema?: Schema;
+	parameter?: string;
+}
+
+/** Where a control is, and what it may name. */
+interface Context {
+	service: Service;
+	list?: Operation;
+	/** The name of the keys of a map. */
+	key?: string;
+	/** The tenant whose objects may be named. */
+	tenant?: string;
+	/** Whether the entries of a map may come from elsewhere. */
+	inherits?: boolean;
+	/** The list whose item this is part of, and the item. */
+	of?: string;
+	item?: any;
+	/** The schemas of the other fields. */
+	beside?: Record<string, Schema>;
+}
+
+/** What one types a value into. */
+interface Control {
+	element: any;
+	/** What has the focus, unless it is a group. */
+	input?: any;
+	group?: boolean;
+	/** The value. undefined: leave it out; an Error: it cannot be read. */
+	read: () => any;
+	/** The innermost control that a path leads to. */
+	find?(path: string[]): any;
+}
+
+/** A control with its label, and a place for what is wrong with it. */
+interface Field extends Control {
+	name: string;
+	label?: string;
+	schema?: Schema;
+	required?: boolean;
+	before?: any;
+	/** What it read at first. */
+	first?: any;
+	refuse: (text: string) => void;
+}
+
+/** What a page of objects asks for. */
+interface Wanted {
+	search: string;
+	limit: number;
+	offset: number;
+}
+
+/** Who is signed in. */
+interface Me {
+	token: string;
+	user: string;
+	username: string;
+	session: string;
+	acl: string[];
+	expires: string;
+	tenant: string;
+}
+
+interface CallOptions {
+	query?: Record<string, any>;
+	body?: any;
+	headers?: Record<string, string>;
+	signal?: AbortSignal;
+}
+
+interface FormOptions {
+	service: Service;
+	schema: Schema;
+	list?: Operation;
+	key?: string;
+	tenant?: string;
+	inherits?: boolean;
+	before?: any;
+	version?: { tag?: string };
+	latest?: () => Promise<{ object: any; tag?: string }>;
+	hidden?: string[];
+	more?: any[];
+	action?: string;
+	whole?: boolean;
+	locked?: boolean;
+	send: (body: any, tag?: string) => Promise<any>;
+}
+
+interface TableOptions {
+	service: Service;
+	schema?: Schema;
+	columns: string[];
+	objects: any[];
+	link?: (object: any) => string | undefined;
+	sort?: { can: (name: string) => boolean; by: (name: string) => void; state: (name: string) => string | undefined };
+	pick?: { all: any; one: (object: any) => any };
+	named?: (name: string, object: any) => any;
+	label?: (name: string) => string | undefined;
+}
+
+interface PickerOptions {
+	before?: any;
+	preset?: any;
+	by?: string;
+	free?: boolean;
+	query?: Record<string, any>;
+	headers?: Record<string, string>;
+}
+
+interface Window {
+	SwaggerUIBundle: any;
+}
