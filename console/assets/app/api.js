@@ -38,18 +38,17 @@ const messagesOf = (status, body) => {
 			: said;
 };
 
+// partsOf returns what a problem says of each value; what it says of the whole has no path.
 const partsOf = (body) =>
-	(Array.isArray(body?.errors) ? body.errors : [])
-		.filter(({ pointer, parameter }) => pointer ?? parameter)
-		.map(({ detail, pointer, parameter }) => ({
-			detail,
-			path: parameter
-				? [parameter]
-				: pointer
-						.split('/')
-						.slice(1)
-						.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')),
-		}));
+	(Array.isArray(body?.errors) ? body.errors : []).map(({ detail, pointer = '', parameter }) => ({
+		detail,
+		path: parameter
+			? [parameter]
+			: pointer
+					.split('/')
+					.slice(1)
+					.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')),
+	}));
 
 // call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix.
 /** @type {(method: string, path: string, options?: CallOptions) => Promise<{ data: any, headers: Headers, status: number }>} */
