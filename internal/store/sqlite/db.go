@@ -20,6 +20,7 @@ type DB struct {
 	path           string
 	lock           io.Closer
 	writer, reader *sql.DB
+	turn           chan struct{} // has room for the one call that has the writer; the others wait in the order of their coming
 	statements     *statements // of the reader
 	broken         atomic.Bool // damage was found
 	scratch        bool        // Close removes it
@@ -70,12 +71,12 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 			return wrap(found, err, func(err error) error { return db.translate(ctx, err) }, nil)
 		}
 	}
-	conn, err := db.takeWriter(ctx)
+	conn, release, err := db.takeWriter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := conn.QueryContext(ctx, text, args...)
-	return wrap(found, err, func(err error) error { return db.addColumns(ctx, conn, err) }, conn.Close)
+	return wrap(found, err, func(err error) error { return db.addColumns(ctx, conn, err) }, release)
 }
 
 // Exec runs a statement on the writer and returns how many rows it touched.
@@ -84,21 +85,21 @@ func (db *DB) Exec(ctx context.Context, text string, args ...any) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	conn, err := db.takeWriter(ctx)
+	conn, release, err := db.takeWriter(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close()
+	defer func() { _ = release() }()
 	return db.touched(ctx, conn, text, args)
 }
 
 // InTx runs fn in one transaction, the only one that writes meanwhile.
 func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
-	conn, err := db.takeWriter(ctx)
+	conn, release, err := db.takeWriter(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = release() }()
 	begun, err := conn.BeginTx(ctx, nil)
 	return db.inTx(ctx, begun, err, fn)
 }
@@ -168,18 +169,28 @@ func (db *DB) Version(ctx context.Context) (int64, error) {
 }
 
 // takeWriter waits for the only connection that writes, for a limited time: a transaction that uses the DB instead of its Conn
-// would wait for itself.
-func (db *DB) takeWriter(ctx context.Context) (*sql.Conn, error) {
+// would wait for itself. Who asks first is first, which database/sql does not promise: long work that writes in pieces, and asks again
+// after each, keeps nobody waiting for more than one.
+func (db *DB) takeWriter(ctx context.Context) (conn *sql.Conn, release func() error, err error) {
 	if err := db.whole(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, writerWait)
 	defer cancel()
-	conn, err := db.writer.Conn(waiting)
-	if err != nil {
-		return nil, db.translate(ctx, err)
+	select {
+	case db.turn <- struct{}{}:
+	case <-waiting.Done():
+		return nil, nil, db.translate(ctx, waiting.Err())
 	}
-	return conn, nil
+	conn, err = db.writer.Conn(waiting)
+	if err != nil {
+		<-db.turn
+		return nil, nil, db.translate(ctx, err)
+	}
+	return conn, func() error {
+		defer func() { <-db.turn }()
+		return conn.Close()
+	}, nil
 }
 
 // writes reports a statement that certainly cannot run on a reader.
