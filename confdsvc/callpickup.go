@@ -38,9 +38,6 @@ type PickupUser struct {
 
 func init() {
 	resources = append(resources, declareCallPickups)
-	tags["callpickups"] = "Who may answer whose calls."
-	docs["{callpickup_id}"] = "The number of the call pickup."
-	columns["CallPickup"] = []string{"name", "interceptors", "targets", "enabled"}
 	clientIDs["list_callpickups"] = "list_call_pickups"
 	words["callpickup"], words["callpickups"] = "call pickup", "call pickups"
 	words["/interceptors/groups"], words["/interceptors/users"] = "groups who may answer", "users who may answer"
@@ -67,6 +64,7 @@ func declareCallPickups(e *crud.Engine) {
 	columns := []string{"name", "id", "description", "enabled"}
 	crud.Collect(e, crud.Resource[CallPickup]{
 		Path: "callpickups", Singular: "callpickup", Param: "callpickup_id", Title: "CallPickup", Table: "confd_callpickup", Keys: []string{"id"},
+		About: "Who may answer whose calls.", Lists: []string{"name", "interceptors", "targets", "enabled"},
 		Order: columns, Filters: columns, Search: []string{"name", "description"},
 	})
 	for _, is := range []struct {

@@ -22,16 +22,16 @@ type Context struct {
 	Name                 string                    `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant, the type and the UUID; what other objects name the context by."`
 	Label                string                    `db:"label" json:"label" minLength:"1" maxLength:"128" required:"true" or:"name"`
 	Type                 string                    `db:"type" json:"type" enum:"internal,incall,outcall,services,others" default:"internal"`
-	UserRanges           store.JSON[[]Range]       `db:"user_ranges" json:"user_ranges" default:"[]" maxItems:"1000"`
-	GroupRanges          store.JSON[[]Range]       `db:"group_ranges" json:"group_ranges" default:"[]" maxItems:"1000"`
-	QueueRanges          store.JSON[[]Range]       `db:"queue_ranges" json:"queue_ranges" default:"[]" maxItems:"1000"`
-	ConferenceRoomRanges store.JSON[[]Range]       `db:"conference_room_ranges" json:"conference_room_ranges" default:"[]" maxItems:"1000"`
-	IncallRanges         store.JSON[[]IncallRange] `db:"incall_ranges" json:"incall_ranges" default:"[]" maxItems:"1000"`
+	UserRanges           store.JSON[[]Range]       `db:"user_ranges" json:"user_ranges" default:"[]" maxItems:"1000" doc:"The numbers for users."`
+	GroupRanges          store.JSON[[]Range]       `db:"group_ranges" json:"group_ranges" default:"[]" maxItems:"1000" doc:"The numbers for groups."`
+	QueueRanges          store.JSON[[]Range]       `db:"queue_ranges" json:"queue_ranges" default:"[]" maxItems:"1000" doc:"The numbers for queues."`
+	ConferenceRoomRanges store.JSON[[]Range]       `db:"conference_room_ranges" json:"conference_room_ranges" default:"[]" maxItems:"1000" doc:"The numbers for conferences."`
+	IncallRanges         store.JSON[[]IncallRange] `db:"incall_ranges" json:"incall_ranges" default:"[]" maxItems:"1000" doc:"The numbers for incoming calls."`
 	Description          *string                   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	Enabled              bool                      `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
-	Contexts []ContextRef `json:"contexts" readOnly:"true"`
+	Contexts []ContextRef `json:"contexts" readOnly:"true" doc:"The contexts."`
 }
 
 // ContextRef is a context as other objects show it.
@@ -51,6 +51,8 @@ func declareContexts(e *crud.Engine) {
 	columns := []string{"id", "description", "name", "label", "type"}
 	crud.Collect(e, crud.Resource[Context]{
 		Path: "contexts", Singular: "context", Param: "context_id", Table: "confd_context", Keys: []string{"id"},
+		About: "Where numbers live: those of users, of groups, of incoming and outgoing calls.",
+		Lists: []string{"label", "type", "user_ranges", "description"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Apart: map[string]func(*Context) []string{
 			"user_ranges": rangesApart("user"), "group_ranges": rangesApart("group"), "queue_ranges": rangesApart("queue"),

@@ -17,7 +17,7 @@ import (
 
 // Range is a range of numbers, including both ends. The numbers are texts of one length: 0100 is not 100.
 type Range struct {
-	Start string `json:"start" required:"true" pattern:"^[0-9]+$" maxLength:"16" example:"1000"`
+	Start string `json:"start" required:"true" pattern:"^[0-9]+$" maxLength:"16" example:"1000" doc:"The first number."`
 	End   string `json:"end" pattern:"^[0-9]+$" maxLength:"16" example:"1999" doc:"The start, unless it is sent."`
 }
 
@@ -25,7 +25,7 @@ type Range struct {
 // is 0.
 type IncallRange struct {
 	Range
-	DIDLength int64 `json:"did_length" minimum:"0" maximum:"40" default:"0"`
+	DIDLength int64 `json:"did_length" minimum:"0" maximum:"40" default:"0" doc:"How many of the last digits of a number are significant."`
 }
 
 // numberForm is the form of a number that a range can hold, and maxRanges how many ranges of one type a context has at most.
@@ -136,38 +136,31 @@ func freeRanges(e *crud.Engine) {
 			Name: "availability", Description: "available: without the numbers that are taken; all: with them.",
 			Schema: &rest.Schema{Type: "string", Enum: []string{"available", "all"}},
 		}},
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		Handle: e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
 			availability, err := r.Choice("availability")
 			if err != nil {
-				return rest.Reply{}, err
+				return nil, err
 			}
-			scope, err := e.TenantOf(ctx, r)
+			o, err := crud.Of[Context](e).Find(ctx, c, scope, r.Param("context_id"))
 			if err != nil {
-				return rest.Reply{}, err
+				return nil, err
+			}
+			ranges, ok := o.ranges(r.Param("range_type"))
+			if !ok {
+				return nil, apierr.New(apierr.NotFound, "A context has no ranges of this type")
+			}
+			var taken []string
+			if availability != "all" {
+				if taken, err = store.Select[string](ctx, c, `SELECT exten FROM confd_extension WHERE context = $1`, o.Name); err != nil {
+					return nil, err
+				}
 			}
 			free := []Range{}
-			err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-				o, err := crud.Of[Context](e).Find(ctx, c, scope, r.Param("context_id"))
-				if err != nil {
-					return err
-				}
-				ranges, ok := o.ranges(r.Param("range_type"))
-				if !ok {
-					return apierr.New(apierr.NotFound, "A context has no ranges of this type")
-				}
-				var taken []string
-				if availability != "all" {
-					if taken, err = store.Select[string](ctx, c, `SELECT exten FROM confd_extension WHERE context = $1`, o.Name); err != nil {
-						return err
-					}
-				}
-				for _, one := range ranges {
-					free = append(free, one.without(taken)...)
-				}
-				return nil
-			})
-			return rest.Reply{Body: map[string]any{"items": free, "total": len(free)}}, err
-		},
+			for _, one := range ranges {
+				free = append(free, one.without(taken)...)
+			}
+			return map[string]any{"items": free, "total": len(free)}, nil
+		}),
 	})
 }
 

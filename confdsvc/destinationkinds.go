@@ -35,25 +35,25 @@ type (
 	toQueue struct {
 		QueueID            int64             `json:"queue_id" required:"true" ref:"queues.id" minimum:"0" maximum:"9007199254740991"`
 		RingTime           *float64          `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-		SkillRuleID        *int64            `json:"skill_rule_id" minimum:"0" maximum:"9007199254740991"`
-		SkillRuleVariables map[string]string `json:"skill_rule_variables"`
-		Label              *string           `json:"queue_label,omitempty" readOnly:"true" shows:"label"`
+		SkillRuleID        *int64            `json:"skill_rule_id" minimum:"0" maximum:"9007199254740991" doc:"The number of the skill rule."`
+		SkillRuleVariables map[string]string `json:"skill_rule_variables" doc:"Variables for the skill rule."`
+		Label              *string           `json:"queue_label,omitempty" readOnly:"true" shows:"label" example:"Support" doc:"The label of the queue."`
 	}
 	toConference struct {
 		ConferenceID int64   `json:"conference_id" required:"true" ref:"conferences.id" minimum:"0" maximum:"9007199254740991"`
-		Name         *string `json:"conference_name,omitempty" readOnly:"true" shows:"name"`
+		Name         *string `json:"conference_name,omitempty" readOnly:"true" shows:"name" example:"Weekly meeting" doc:"The name of the conference."`
 	}
 	toIVR struct {
-		IVRID int64   `json:"ivr_id" required:"true" ref:"ivr.id" minimum:"0" maximum:"9007199254740991"`
-		Name  *string `json:"ivr_name,omitempty" readOnly:"true" shows:"name"`
+		IVRID int64   `json:"ivr_id" required:"true" ref:"ivr.id" minimum:"0" maximum:"9007199254740991" doc:"The number of the menu."`
+		Name  *string `json:"ivr_name,omitempty" readOnly:"true" shows:"name" example:"Welcome" doc:"The name of the menu."`
 	}
 	toSwitchboard struct {
-		SwitchboardUUID string   `json:"switchboard_uuid" required:"true" ref:"switchboards.uuid" format:"uuid"`
+		SwitchboardUUID string   `json:"switchboard_uuid" required:"true" ref:"switchboards.uuid" format:"uuid" doc:"The UUID of the switchboard."`
 		RingTime        *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-		Name            *string  `json:"switchboard_name,omitempty" readOnly:"true" shows:"name"`
+		Name            *string  `json:"switchboard_name,omitempty" readOnly:"true" shows:"name" example:"Reception" doc:"The name of the switchboard."`
 	}
 	toOutcall struct {
-		OutcallID int64  `json:"outcall_id" required:"true" ref:"outcalls.id" minimum:"0" maximum:"9007199254740991"`
+		OutcallID int64  `json:"outcall_id" required:"true" ref:"outcalls.id" minimum:"0" maximum:"9007199254740991" doc:"The number of the outgoing call."`
 		Exten     string `json:"exten" required:"true" pattern:"^[0-9]{1,255}$" example:"0123456789"`
 	}
 	// ToExtension leads calls to a number.
@@ -63,9 +63,9 @@ type (
 	}
 	// ToSound plays a sound.
 	ToSound struct {
-		Filename string `json:"filename" required:"true" maxLength:"255" example:"tt-weasels"`
-		Skip     bool   `json:"skip" default:"false"`
-		NoAnswer bool   `json:"no_answer" default:"false"`
+		Filename string `json:"filename" required:"true" maxLength:"255" example:"tt-weasels" doc:"The name of the file."`
+		Skip     bool   `json:"skip" default:"false" doc:"Whether the sound is skipped if the call is not answered."`
+		NoAnswer bool   `json:"no_answer" default:"false" doc:"Whether the sound is played without answering the call."`
 	}
 	// ToCommand runs an application of the dialplan.
 	ToCommand struct {
@@ -78,7 +78,7 @@ type (
 	// ToDISA lets callers dial.
 	ToDISA struct {
 		Context string  `json:"context" required:"true" format:"context-name" names:"contexts.name"`
-		PIN     *string `json:"pin" pattern:"^[0-9]{1,40}$" example:"1234"`
+		PIN     *string `json:"pin" pattern:"^[0-9]{1,40}$" example:"1234" doc:"The digits that are asked for."`
 	}
 	// ToContext runs an application with a context.
 	ToContext struct {
@@ -88,8 +88,8 @@ type (
 		Email string `json:"email" required:"true" format:"email" maxLength:"80"`
 	}
 	toApplication struct {
-		ApplicationUUID string  `json:"application_uuid" required:"true" ref:"applications.uuid" format:"uuid"`
-		Name            *string `json:"application_name,omitempty" readOnly:"true" shows:"name"`
+		ApplicationUUID string  `json:"application_uuid" required:"true" ref:"applications.uuid" format:"uuid" doc:"The UUID of the application."`
+		Name            *string `json:"application_name,omitempty" readOnly:"true" shows:"name" example:"Survey" doc:"The name of the application."`
 	}
 )
 

@@ -7,7 +7,7 @@ type EndpointCustom struct {
 	ID              int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
 	TenantUUID      string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Interface       string  `db:"interface" json:"interface" required:"true" pattern:"^[a-zA-Z0-9#*./_@:-]{1,128}$" example:"Local/1000@default"`
-	InterfaceSuffix *string `db:"interface_suffix" json:"interface_suffix" maxLength:"32"`
+	InterfaceSuffix *string `db:"interface_suffix" json:"interface_suffix" maxLength:"32" example:"/n" doc:"What follows the interface."`
 	Enabled         bool    `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
@@ -18,7 +18,7 @@ type EndpointCustom struct {
 // EndpointCustomRef is a custom endpoint as its line shows it.
 type EndpointCustomRef struct {
 	ID        int64  `db:"id" json:"id"`
-	Interface string `db:"interface" json:"interface"`
+	Interface string `db:"interface" json:"interface" example:"Local/1000@default"`
 	crud.Hrefs
 }
 
@@ -37,6 +37,7 @@ func declareEndpointsCustom(e *crud.Engine) {
 	columns := []string{"interface", "id", "context"}
 	crud.Collect(e, crud.Resource[EndpointCustom]{
 		Path: "endpoints/custom", Singular: "endpoint_custom", Param: "custom_id", Title: "CustomEndpoint", Rel: "endpoint_custom",
+		About: "Endpoints of another kind than SIP, as Asterisk names them.", Lists: []string{"interface", "line", "enabled"},
 		Table: "confd_endpoint_custom", Keys: []string{"id"},
 		Order: columns, Search: columns, Filters: columns,
 		Virtual: map[string]string{

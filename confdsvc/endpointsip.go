@@ -109,6 +109,7 @@ var endpointKind = sipKind{parents: "confd_endpoint_sip_parent", child: "endpoin
 func declareEndpointsSIP(e *crud.Engine) {
 	r := sipResource[EndpointSIP](endpointKind, "confd_endpoint_sip", "'false'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip", "endpoint_sip", "sip_uuid", "endpoint_sip"
+	r.About, r.Lists = "SIP accounts of telephones.", []string{"label", "name", "line", "templates", "transport"}
 	r.Prepare = prepareEndpointSIP
 	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
 	crud.Collect(e, r)

@@ -20,6 +20,7 @@ func init() { resources = append(resources, declareEndpointSIPTemplates) }
 func declareEndpointSIPTemplates(e *crud.Engine) {
 	r := sipResource[EndpointSIPTemplate](templateKind, "confd_endpoint_sip_template", "'true'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip/templates", "endpoint_sip_template", "template_uuid", "endpoint_sip_templates"
+	r.About, r.Lists = "Settings that SIP accounts share.", []string{"label", "name", "templates", "transport"}
 	r.Guard = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIPTemplate]) error {
 		return mayTakeTemplate(ctx, c, e, change)
 	}

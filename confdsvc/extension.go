@@ -22,13 +22,13 @@ type Extension struct {
 	Enabled    bool   `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
-	Conference *ConferenceRef `json:"conference" readOnly:"true"`
-	Group      *GroupRef      `json:"group" readOnly:"true"`
-	Incall     *IncallRef     `json:"incall" readOnly:"true"`
+	Conference *ConferenceRef `json:"conference" readOnly:"true" doc:"The conference; null if there is none."`
+	Group      *GroupRef      `json:"group" readOnly:"true" doc:"The group; null if there is none."`
+	Incall     *IncallRef     `json:"incall" readOnly:"true" doc:"The incoming call; null if there is none."`
 	Lines      []LineRef      `json:"lines" readOnly:"true"`
-	Outcall    *OutcallRef    `json:"outcall" readOnly:"true"`
-	ParkingLot *ParkingLotRef `json:"parking_lot" readOnly:"true"`
-	Queue      *QueueRef      `json:"queue" readOnly:"true"`
+	Outcall    *OutcallRef    `json:"outcall" readOnly:"true" doc:"The outgoing call; null if there is none."`
+	ParkingLot *ParkingLotRef `json:"parking_lot" readOnly:"true" doc:"The parking lot; null if there is none."`
+	Queue      *QueueRef      `json:"queue" readOnly:"true" doc:"The queue; null if there is none."`
 }
 
 // ExtensionRef is an extension as other objects show it.
@@ -45,6 +45,7 @@ func declareExtensions(e *crud.Engine) {
 	columns := []string{"exten", "context", "type"}
 	crud.Collect(e, crud.Resource[Extension]{
 		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Counted: true, Keys: []string{"id"},
+		About: "Numbers in contexts.", Lists: []string{"exten", "context", "lines", "group", "incall", "enabled"},
 		Order: columns, Search: columns, Filters: columns,
 		Virtual: map[string]string{"type": "SELECT c.type FROM {confd_context} c WHERE c.name = confd_extension.context"},
 		Prepare: enableExtension, Validate: checkExtension, Guard: extensionIsFree,

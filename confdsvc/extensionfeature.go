@@ -7,7 +7,7 @@ type ExtensionFeature struct {
 	UUID    string `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	Exten   string `db:"exten" json:"exten" required:"true" format:"exten"`
 	Context string `db:"context" json:"context" readOnly:"true"`
-	Feature string `db:"feature" json:"feature" readOnly:"true"`
+	Feature string `db:"feature" json:"feature" readOnly:"true" example:"enablednd" doc:"The service that the code is for."`
 	Enabled bool   `db:"enabled" json:"enabled"`
 	crud.Hrefs
 }
@@ -18,6 +18,7 @@ func declareExtensionFeatures(e *crud.Engine) {
 	columns := []string{"exten", "feature"}
 	crud.Collect(e, crud.Resource[ExtensionFeature]{
 		Path: "extensions/features", Singular: "extension_feature", Param: "extension_uuid", Title: "FeatureExtension",
+		About: "Codes that are dialled for a service, such as *21 for a forward.", Lists: []string{"feature", "exten", "enabled"},
 		Table: "confd_extension_feature", Keys: []string{"uuid"}, Scope: crud.Global, Only: []string{"list", "read", "update"},
 		Order: columns, Filters: columns, Search: columns,
 	})

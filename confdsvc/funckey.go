@@ -207,22 +207,13 @@ func dropKey(r *rest.Request) (keyEdit, error) {
 
 // readKeys returns a handler that shows something of a set of keys.
 func readKeys(e *crud.Engine, of keyHolder, show func(r *rest.Request, s *keySet) (any, error)) rest.Handler {
-	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, err := e.TenantOf(ctx, r)
+	return e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+		set, err := of(ctx, c, r, scope)
 		if err != nil {
-			return rest.Reply{}, err
+			return nil, err
 		}
-		var body any
-		err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-			set, err := of(ctx, c, r, scope)
-			if err != nil {
-				return err
-			}
-			body, err = show(r, set)
-			return err
-		})
-		return rest.Reply{Body: body}, err
-	}
+		return show(r, set)
+	})
 }
 
 // keyEdit changes t, which is a copy of the set's own template.

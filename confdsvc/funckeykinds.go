@@ -81,13 +81,13 @@ type (
 	KeyForwards struct {
 		keyHref
 
-		Forward string  `json:"forward" required:"true" enum:"busy,noanswer,unconditional"`
+		Forward string  `json:"forward" required:"true" enum:"busy,noanswer,unconditional" doc:"Which calls are forwarded: busy, noanswer or unconditional."`
 		Exten   *string `json:"exten" maxLength:"255" pattern:"^ *[A-Z0-9+*]+ *$" example:"1000"`
 	}
 	keyTransfers struct {
 		keyHref
 
-		Transfer string `json:"transfer" required:"true" enum:"blind,attended"`
+		Transfer string `json:"transfer" required:"true" enum:"blind,attended" doc:"The kind of transfer: blind or attended."`
 	}
 	keyParksAt struct {
 		keyHref
@@ -105,9 +105,9 @@ type (
 	keyFilters struct {
 		keyHref
 
-		FilterMemberID int64   `json:"filter_member_id" required:"true" ref:"callfilters/members.id" minimum:"0" maximum:"9007199254740991"`
-		Firstname      *string `json:"filter_member_firstname" readOnly:"true"`
-		Lastname       *string `json:"filter_member_lastname" readOnly:"true"`
+		FilterMemberID int64   `json:"filter_member_id" required:"true" ref:"callfilters/members.id" minimum:"0" maximum:"9007199254740991" doc:"The number of the member."`
+		Firstname      *string `json:"filter_member_firstname" readOnly:"true" example:"Alice" doc:"The first name of the member."`
+		Lastname       *string `json:"filter_member_lastname" readOnly:"true" example:"Martin" doc:"The last name of the member."`
 	}
 	keyAgent struct {
 		keyHref

@@ -77,6 +77,7 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 	columns := []string{"name"}
 	crud.Collect(e, crud.Resource[FuncKeyTemplate]{
 		Path: "funckeys/templates", Singular: "func_key_template", Param: "template_id", Title: "FuncKeyTemplate", Table: "confd_func_key_template",
+		About: "Sets of function keys, for several users.", Lists: []string{"name", "keys"},
 		Keys: []string{"id"}, Order: columns, Filters: columns, SearchText: "search_text",
 		Virtual: map[string]string{"user_uuid": "SELECT CAST(u.uuid AS text) FROM {+confd_user} u WHERE u.id = confd_func_key_template.user_id"},
 		Also:    alsoOfFuncKeys,

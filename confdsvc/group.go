@@ -19,16 +19,16 @@ type Group struct {
 	Name                  string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID."`
 	Label                 string  `db:"label" json:"label" maxLength:"128" pattern:"^[-_.a-zA-Z0-9 ]+$" example:"Sales" required:"true" or:"name"`
 	PreprocessSubroutine  *string `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
-	RingStrategy          string  `db:"ring_strategy" json:"ring_strategy" enum:"all,random,least_recent,linear,fewest_calls,memorized_round_robin,weight_random" default:"all"`
+	RingStrategy          string  `db:"ring_strategy" json:"ring_strategy" enum:"all,random,least_recent,linear,fewest_calls,memorized_round_robin,weight_random" default:"all" doc:"In which order members ring."`
 	CallerIDMode          *string `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName          *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
-	DTMFRecordToggle      bool    `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false"`
+	DTMFRecordToggle      bool    `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false" doc:"Whether members may start and stop a recording with a key."`
 	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds. Null and 0 set no limit: then it rings for 3 hours, which is the longest."`
 	UserTimeout           *int64  `db:"user_timeout" json:"user_timeout" minimum:"0" maximum:"2147483647" default:"15" doc:"In seconds: how long it rings a member."`
 	RetryDelay            *int64  `db:"retry_delay" json:"retry_delay" minimum:"0" maximum:"2147483647" default:"5" doc:"In seconds, before it rings all members again."`
 	MusicOnHold           *string `db:"music_on_hold" json:"music_on_hold" maxLength:"128" names:"moh.name" doc:"The name of a music on hold, or default."`
 	RingInUse             bool    `db:"ring_in_use" json:"ring_in_use" default:"true" doc:"Whether it rings members who are on the telephone."`
-	MarkAnsweredElsewhere bool    `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"false"`
+	MarkAnsweredElsewhere bool    `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"false" doc:"Whether a call that one member answers is no missed call for the others."`
 	Enabled               bool    `db:"enabled" json:"enabled" default:"true"`
 	IgnoreForward         bool    `db:"ignore_forward" json:"ignore_forward" default:"false"`
 	MaxCalls              *int64  `db:"max_calls" json:"max_calls" minimum:"0" maximum:"2147483647" default:"0" doc:"At once; 0: any number."`
@@ -37,7 +37,7 @@ type Group struct {
 	Extensions []ExtensionRef `json:"extensions" readOnly:"true"`
 	Fallbacks  GroupFallbacks `json:"fallbacks" readOnly:"true"`
 	Incalls    []IncallTo     `json:"incalls" readOnly:"true"`
-	Members    GroupMembers   `json:"members" readOnly:"true"`
+	Members    GroupMembers   `json:"members" readOnly:"true" doc:"What rings."`
 	Schedules  []ScheduleRef  `json:"schedules" readOnly:"true"`
 
 	// The rest belongs to resources that this service does not have yet.
@@ -101,6 +101,7 @@ func declareGroups(e *crud.Engine) {
 	columns := []string{"label", "id", "name", "preprocess_subroutine", "exten"}
 	crud.Collect(e, crud.Resource[Group]{
 		Path: "groups", Singular: "group", Param: "group_uuid", Table: "confd_group", Keys: []string{"uuid", "id"},
+		About: "Users and numbers that ring together.", Lists: []string{"label", "extensions", "members", "ring_strategy", "enabled"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Virtual: map[string]string{
 			"exten": `SELECT x.exten FROM {confd_group_extension} gx JOIN {confd_extension} x ON x.id = gx.extension_id

@@ -20,7 +20,7 @@ type GroupMembers struct {
 type GroupUser struct {
 	UserRef
 
-	Priority int64 `db:"priority" json:"priority" joining:"true"`
+	Priority int64 `db:"priority" json:"priority" joining:"true" doc:"The order among the members."`
 }
 
 // GroupNumber is a number that a group rings, whether it exists here or not.

@@ -15,7 +15,7 @@ type Incall struct {
 	ID                   int64       `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
 	TenantUUID           string      `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	PreprocessSubroutine *string     `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
-	GreetingSound        *string     `db:"greeting_sound" json:"greeting_sound" maxLength:"255"`
+	GreetingSound        *string     `db:"greeting_sound" json:"greeting_sound" maxLength:"255" example:"welcome" doc:"The sound that callers hear first."`
 	CallerIDMode         *string     `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName         *string     `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
 	Description          *string     `db:"description" json:"description" multiline:"true" maxLength:"4096"`
@@ -56,6 +56,7 @@ func declareIncalls(e *crud.Engine) {
 	columns := []string{"exten", "preprocess_subroutine", "greeting_sound", "description", "user_id"}
 	crud.Collect(e, crud.Resource[Incall]{
 		Path: "incalls", Singular: "incall", Param: "incall_id", Table: "confd_incall", Counted: true, Keys: []string{"id"},
+		About: "Numbers from outside, and where their calls go.", Lists: []string{"extensions", "destination", "description"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Virtual: map[string]string{
 			"exten": `SELECT x.exten FROM {confd_incall_extension} ix JOIN {confd_extension} x ON x.id = ix.extension_id

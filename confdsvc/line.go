@@ -15,17 +15,17 @@ type Line struct {
 	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
 	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                  *string `db:"name" computed:"true" json:"name" readOnly:"true" doc:"The endpoint's."`
-	Protocol              *string `db:"protocol" computed:"true" json:"protocol" readOnly:"true" doc:"The endpoint's: sip, sccp or custom."`
-	DeviceID              *string `json:"device_id" readOnly:"true"`
-	DeviceSlot            int64   `db:"device_slot" computed:"true" json:"device_slot" readOnly:"true"`
-	ProvisioningExtension string  `db:"provisioning_extension" computed:"true" json:"provisioning_extension" readOnly:"true" doc:"The provisioning code."`
+	Protocol              *string `db:"protocol" computed:"true" json:"protocol" readOnly:"true" example:"sip" doc:"The endpoint's: sip, sccp or custom."`
+	DeviceID              *string `json:"device_id" readOnly:"true" doc:"The telephone that the line is on; null if there is none."`
+	DeviceSlot            int64   `db:"device_slot" computed:"true" json:"device_slot" readOnly:"true" doc:"The place of the line on its telephone."`
+	ProvisioningExtension string  `db:"provisioning_extension" computed:"true" json:"provisioning_extension" readOnly:"true" example:"123456" doc:"The provisioning code."`
 	Context               string  `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`
 	ProvisioningCode      string  `db:"provisioning_code" json:"provisioning_code" pattern:"^[0-9]{6}$" example:"123456" doc:"Chosen at random when it is not sent."`
 	Position              int64   `db:"position" json:"position" minimum:"1" maximum:"2147483647" default:"1"`
 	CallerIDName          *string `db:"caller_id_name" computed:"true" json:"caller_id_name" maxLength:"4096" doc:"The name in the option callerid of its SIP endpoint."`
 	CallerIDNum           *string `db:"caller_id_num" computed:"true" json:"caller_id_num" maxLength:"80" pattern:"^[0-9]+$" example:"1000" doc:"The number there."`
-	Registrar             string  `db:"registrar" json:"registrar" maxLength:"128" names:"registrars.id" default:"default"`
-	IsWebRTC              bool    `json:"is_webrtc" readOnly:"true"`
+	Registrar             string  `db:"registrar" json:"registrar" maxLength:"128" names:"registrars.id" default:"default" doc:"The id of the registrar."`
+	IsWebRTC              bool    `json:"is_webrtc" readOnly:"true" doc:"Whether it is for WebRTC."`
 	crud.Hrefs
 
 	Application    *ApplicationRef    `json:"application" readOnly:"true"`
@@ -78,6 +78,8 @@ func declareLines(e *crud.Engine) {
 	e.Reads(lineProtocols)
 	crud.Collect(e, crud.Resource[Line]{
 		Path: "lines", Singular: "line", Param: "line_id", Table: "confd_line", Counted: true, Keys: []string{"id"},
+		About: "A telephone's place: an endpoint, with its numbers and its user.",
+		Lists: []string{"name", "users", "extensions", "context", "protocol"},
 		Order: columns, Filters: columns, Search: columns,
 		Virtual: map[string]string{
 			"name": ofEndpoint("name"), "protocol": ofEndpoint("protocol"), "caller_id_name": ofEndpoint("caller_id_name"),

@@ -241,7 +241,7 @@ func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Req
 	if err != nil || with == nil || userID != nil && *userID != with.UserID || with.Exten == nil && with.Options.callerID() != (sipCallerID{}) {
 		return err
 	}
-	return with.put(ctx, c, e, r, with.user().callerIDWith(cell(with.Exten)))
+	return with.put(ctx, c, e, r, with.user().callerIDWith(orEmpty(with.Exten)))
 }
 
 // identity is what makes a line's caller ID, and the options of the endpoint that has it.

@@ -18,8 +18,8 @@ type MOH struct {
 	TenantUUID  string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name        string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID; what other objects name it by."`
 	Label       string  `db:"label" json:"label" maxLength:"128" required:"true" or:"name"`
-	Mode        string  `db:"mode" json:"mode" required:"true" enum:"files,custom,mp3"`
-	Application *string `db:"application" json:"application" maxLength:"256" doc:"The program that plays in the mode custom, with its arguments."`
+	Mode        string  `db:"mode" json:"mode" required:"true" enum:"files,custom,mp3" doc:"Where the music comes from: files, or a program."`
+	Application *string `db:"application" json:"application" maxLength:"256" example:"/usr/bin/mpg123 -q -r 8000 --mono -s /srv/music" doc:"The program that plays in the mode custom, with its arguments."`
 	Sort        *string `db:"sort" json:"sort" enum:"alphabetical,random,random_start" doc:"The order of the files."`
 	crud.Hrefs
 
@@ -32,6 +32,7 @@ func declareMOH(e *crud.Engine) {
 	columns := []string{"label", "name"}
 	crud.Collect(e, crud.Resource[MOH]{
 		Path: "moh", Singular: "moh", Param: "moh_uuid", Title: "MOH", Table: "confd_moh", Keys: []string{"uuid"},
+		About: "Music on hold.", Lists: []string{"label", "mode", "files"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Prepare: nameMOH,
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[MOH]) error {

@@ -36,9 +36,6 @@ type keyToPaging struct {
 func init() {
 	resources = append(resources, declarePagings)
 	funcKeyKinds = append(funcKeyKinds, kind[keyToPaging]("paging", ""))
-	tags["pagings"] = "Numbers by which users speak through the telephones of others."
-	docs["{paging_id}"] = "The number of the paging."
-	columns["Paging"] = []string{"number", "name", "members", "enabled"}
 	words["/callers/users"] = "users who may speak"
 }
 
@@ -46,6 +43,7 @@ func declarePagings(e *crud.Engine) {
 	columns := []string{"name", "id", "number", "announce_sound"}
 	crud.Collect(e, crud.Resource[Paging]{
 		Path: "pagings", Singular: "paging", Param: "paging_id", Table: "confd_paging", Keys: []string{"id"},
+		About: "Numbers by which users speak through the telephones of others.", Lists: []string{"number", "name", "members", "enabled"},
 		Order: columns, Filters: columns, Search: columns,
 	})
 	for _, is := range []struct {

@@ -30,6 +30,7 @@ func declarePhoneNumbers(e *crud.Engine) {
 	columns := []string{"number", "caller_id_name", "shared", "main"}
 	crud.Collect(e, crud.Resource[PhoneNumber]{
 		Path: "phone-numbers", Singular: "phone_number", Param: "phone_number_uuid", Title: "PhoneNumber",
+		About: "The public numbers of a tenant.", Lists: []string{"number", "caller_id_name", "main", "shared"},
 		Table: "confd_phone_number", Keys: []string{"uuid"},
 		Known: map[string]string{"main": "main"},
 		Order: columns, Filters: columns, SearchText: "search_text",
@@ -58,7 +59,7 @@ func declarePhoneNumbers(e *crud.Engine) {
 
 // MainPhoneNumber names a tenant's main number.
 type MainPhoneNumber struct {
-	UUID string `json:"phone_number_uuid" required:"true" format:"uuid"`
+	UUID string `json:"phone_number_uuid" required:"true" format:"uuid" doc:"The UUID of the number."`
 }
 
 // mainPhoneNumber declares GET and PUT /phone-numbers/main.
@@ -67,28 +68,19 @@ func mainPhoneNumber(e *crud.Engine) {
 	e.Add(rest.Operation{
 		Method: http.MethodGet, Path: path, Access: "confd.phone-numbers.main.read", ID: "get_phone_number_main", Tag: "phone_numbers",
 		Summary: "Read the main number of a tenant", Success: http.StatusOK, Reply: rest.SchemaOf[PhoneNumber](), Statuses: []int{404}, Tenanted: true,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			scope, err := e.TenantOf(ctx, r)
+		Handle: e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+			has, err := mainOf(ctx, c, e, scope)
 			if err != nil {
-				return rest.Reply{}, err
+				return nil, err
 			}
-			var shown *PhoneNumber
-			err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-				has, err := mainOf(ctx, c, e, scope)
-				if err != nil {
-					return err
-				}
-				if has == nil {
-					return apierr.New(apierr.NotFound, "PhoneNumber was not found: the tenant has no main number")
-				}
-				if err := crud.Of[PhoneNumber](e).NotDenied(r, has, "read"); err != nil {
-					return err
-				}
-				shown, err = crud.Of[PhoneNumber](e).Find(ctx, c, scope, has.UUID)
-				return err
-			})
-			return rest.Reply{Body: shown}, err
-		},
+			if has == nil {
+				return nil, apierr.New(apierr.NotFound, "PhoneNumber was not found: the tenant has no main number")
+			}
+			if err := crud.Of[PhoneNumber](e).NotDenied(r, has, "read"); err != nil {
+				return nil, err
+			}
+			return crud.Of[PhoneNumber](e).Find(ctx, c, scope, has.UUID)
+		}),
 	})
 	e.Add(rest.Operation{
 		Method: http.MethodPut, Path: path, Access: "confd.phone-numbers.main.update", ID: "set_phone_number_main", Tag: "phone_numbers",

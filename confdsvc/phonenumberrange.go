@@ -18,7 +18,7 @@ import (
 // PhoneNumberRange is a range of numbers, including both ends.
 type PhoneNumberRange struct {
 	Start string `json:"start_number" required:"true" maxLength:"128" pattern:"^\\+?[0-9]+$" example:"+15551000" doc:"The numbers begin with + when it does."`
-	End   string `json:"end_number" required:"true" maxLength:"128" pattern:"^\\+?[0-9]+$" example:"+15551099"`
+	End   string `json:"end_number" required:"true" maxLength:"128" pattern:"^\\+?[0-9]+$" example:"+15551099" doc:"The last number."`
 }
 
 // PhoneNumbers are the numbers made from a range.

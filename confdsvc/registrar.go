@@ -13,18 +13,18 @@ import (
 // Registrar is a server where telephones register, with the addresses by which they reach it.
 type Registrar struct {
 	ID                string  `db:"id" json:"id" pattern:"^[a-zA-Z0-9_-]{1,128}$" fixed:"true" example:"branch" doc:"Chosen at random when it is not sent."`
-	Deletable         bool    `db:"deletable" json:"deletable" default:"true"`
+	Deletable         bool    `db:"deletable" json:"deletable" default:"true" doc:"Whether it may be deleted."`
 	Name              *string `db:"name" json:"name" maxLength:"255"`
 	MainHost          string  `db:"main_host" json:"main_host" required:"true" minLength:"1" format:"host"`
-	MainPort          *int64  `db:"main_port" json:"main_port" minimum:"1" maximum:"65535"`
+	MainPort          *int64  `db:"main_port" json:"main_port" minimum:"1" maximum:"65535" doc:"The port of the first registrar."`
 	BackupHost        *string `db:"backup_host" json:"backup_host" format:"host"`
-	BackupPort        *int64  `db:"backup_port" json:"backup_port" minimum:"1" maximum:"65535"`
+	BackupPort        *int64  `db:"backup_port" json:"backup_port" minimum:"1" maximum:"65535" doc:"The port of the second registrar."`
 	ProxyMainHost     string  `db:"proxy_main_host" json:"proxy_main_host" required:"true" minLength:"1" format:"host"`
-	ProxyMainPort     *int64  `db:"proxy_main_port" json:"proxy_main_port" minimum:"1" maximum:"65535"`
+	ProxyMainPort     *int64  `db:"proxy_main_port" json:"proxy_main_port" minimum:"1" maximum:"65535" doc:"The port of the first proxy."`
 	ProxyBackupHost   *string `db:"proxy_backup_host" json:"proxy_backup_host" format:"host"`
-	ProxyBackupPort   *int64  `db:"proxy_backup_port" json:"proxy_backup_port" minimum:"1" maximum:"65535"`
+	ProxyBackupPort   *int64  `db:"proxy_backup_port" json:"proxy_backup_port" minimum:"1" maximum:"65535" doc:"The port of the second proxy."`
 	OutboundProxyHost *string `db:"outbound_proxy_host" json:"outbound_proxy_host" format:"host"`
-	OutboundProxyPort *int64  `db:"outbound_proxy_port" json:"outbound_proxy_port" minimum:"1" maximum:"65535"`
+	OutboundProxyPort *int64  `db:"outbound_proxy_port" json:"outbound_proxy_port" minimum:"1" maximum:"65535" doc:"The port of the outbound proxy."`
 	crud.Hrefs
 }
 
@@ -37,6 +37,7 @@ func declareRegistrars(e *crud.Engine) {
 	}
 	crud.Collect(e, crud.Resource[Registrar]{
 		Path: "registrars", Singular: "registrar", Param: "registrar_id", Table: "confd_registrar", Keys: []string{"id"}, Scope: crud.Master,
+		About: "Where telephones register.", Lists: []string{"name", "main_host", "backup_host", "deletable"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[Registrar]) error {
 			if change.New.ID == "" {

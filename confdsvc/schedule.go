@@ -53,15 +53,13 @@ type ScheduleRef struct {
 
 func init() {
 	resources = append(resources, declareSchedules)
-	tags["schedules"] = "When calls are taken, and where they go at other times."
-	docs["{schedule_id}"] = "The number of the schedule."
-	columns["Schedule"] = []string{"name", "open_periods", "closed_destination", "enabled"}
 }
 
 func declareSchedules(e *crud.Engine) {
 	columns := []string{"name", "id", "timezone"}
 	crud.Collect(e, crud.Resource[Schedule]{
 		Path: "schedules", Singular: "schedule", Param: "schedule_id", Table: "confd_schedule", Keys: []string{"id"},
+		About: "When calls are taken, and where they go at other times.", Lists: []string{"name", "open_periods", "closed_destination", "enabled"},
 		Order: columns, Filters: columns, Search: columns, Beside: []crud.Beside[Schedule]{holds[Schedule]("of_schedule_id").beside(e)},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Schedule]) error {
 			for i, p := range change.New.OpenPeriods.V {

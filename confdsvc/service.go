@@ -54,6 +54,7 @@ func New(o Options) (*rest.Service, error) {
 	}
 	e.Add(e.Bulk())
 	s.Picture = e.Picture
+	e.Describe(s)
 	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)
 	for i := range s.Operations {
 		op := &s.Operations[i]

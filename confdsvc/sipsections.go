@@ -18,14 +18,14 @@ type SIPSections struct {
 	TenantUUID       string     `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name             string     `db:"name" json:"name" format:"sip-section" doc:"Chosen at random when it is not sent. No endpoint, template or transport has another's."`
 	Label            *string    `db:"label" json:"label" maxLength:"128"`
-	AOR              SIPOptions `db:"aor_section_options" json:"aor_section_options" default:"[]" example:"[[\"max_contacts\", \"1\"]]"`
-	Auth             SIPOptions `db:"auth_section_options" json:"auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]"`
-	Endpoint         SIPOptions `db:"endpoint_section_options" json:"endpoint_section_options" default:"[]" example:"[[\"dtmf_mode\", \"rfc4733\"]]"`
-	Identify         SIPOptions `db:"identify_section_options" json:"identify_section_options" default:"[]" example:"[[\"match\", \"192.0.2.1\"]]"`
-	Registration     SIPOptions `db:"registration_section_options" json:"registration_section_options" default:"[]" example:"[[\"client_uri\", \"sip:alice@example.org\"]]"`
-	RegistrationAuth SIPOptions `db:"registration_outbound_auth_section_options" json:"registration_outbound_auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]"`
-	OutboundAuth     SIPOptions `db:"outbound_auth_section_options" json:"outbound_auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]"`
-	AsteriskID       *string    `db:"asterisk_id" json:"asterisk_id" maxLength:"1024"`
+	AOR              SIPOptions `db:"aor_section_options" json:"aor_section_options" default:"[]" example:"[[\"max_contacts\", \"1\"]]" doc:"Options of the section of the address of record, as pairs of a name and a value."`
+	Auth             SIPOptions `db:"auth_section_options" json:"auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]" doc:"Options of the authentication section, as pairs of a name and a value."`
+	Endpoint         SIPOptions `db:"endpoint_section_options" json:"endpoint_section_options" default:"[]" example:"[[\"dtmf_mode\", \"rfc4733\"]]" doc:"Options of the endpoint section, as pairs of a name and a value."`
+	Identify         SIPOptions `db:"identify_section_options" json:"identify_section_options" default:"[]" example:"[[\"match\", \"192.0.2.1\"]]" doc:"Options of the section that identifies by address, as pairs of a name and a value."`
+	Registration     SIPOptions `db:"registration_section_options" json:"registration_section_options" default:"[]" example:"[[\"client_uri\", \"sip:alice@example.org\"]]" doc:"Options of the section for a registrar elsewhere, as pairs of a name and a value."`
+	RegistrationAuth SIPOptions `db:"registration_outbound_auth_section_options" json:"registration_outbound_auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]" doc:"Options of the section for authentication at a registrar elsewhere, as pairs of a name and a value."`
+	OutboundAuth     SIPOptions `db:"outbound_auth_section_options" json:"outbound_auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]" doc:"Options of the section for outgoing authentication, as pairs of a name and a value."`
+	AsteriskID       *string    `db:"asterisk_id" json:"asterisk_id" maxLength:"1024" example:"pbx-1" doc:"The name by which the endpoint is known to Asterisk."`
 
 	Templates []SIPTemplateRef `json:"templates" default:"[]" maxItems:"128" doc:"What it takes its options from. Of an option that several have the last one's counts, and its own before all."`
 	Transport *SIPTransportRef `json:"transport"`

@@ -30,6 +30,7 @@ func init() { resources = append(resources, declareSIPTransports) }
 func declareSIPTransports(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[SIPTransport]{
 		Path: "sip/transports", Singular: "sip_transport", Param: "transport_uuid", Title: "Transport",
+		About: "How Asterisk talks SIP.", Lists: []string{"name", "options"},
 		Table: "confd_sip_transport", Keys: []string{"uuid"}, Scope: crud.Global,
 		Order: []string{"name", "uuid"}, Filters: []string{"name", "uuid"}, Search: []string{"name"},
 		Query: map[string][]rest.Parameter{"delete": {{

@@ -13,11 +13,11 @@ import (
 // Tenant is a tenant of the authentication service, with its default SIP templates. Deleted ones are null.
 type Tenant struct {
 	UUID              string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
-	Generated         bool    `json:"sip_templates_generated" readOnly:"true"`
-	Global            *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
-	WebRTC            *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
-	RegistrationTrunk *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
-	MeetingGuest      *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
+	Generated         bool    `json:"sip_templates_generated" readOnly:"true" doc:"Whether the tenant's templates have been made."`
+	Global            *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true" doc:"The UUID of the template that all SIP accounts have."`
+	WebRTC            *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true" doc:"The UUID of the template for WebRTC."`
+	RegistrationTrunk *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true" doc:"The UUID of the template for trunks that register."`
+	MeetingGuest      *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true" doc:"The UUID of the template for guests of meetings."`
 }
 
 func init() { resources = append(resources, declareTenants) }
@@ -25,6 +25,7 @@ func init() { resources = append(resources, declareTenants) }
 func declareTenants(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Tenant]{
 		Path: "tenants", Singular: "tenant", Param: "tenant_uuid", Table: "confd_tenant", Keys: []string{"uuid"}, Owner: "uuid",
+		About: "Settings of a tenant.", Lists: []string{"uuid", "sip_templates_generated"},
 		Only:  []string{"list", "read"},
 		Order: []string{"uuid"}, Filters: []string{"uuid"}, Search: []string{"uuid"},
 		Load: func(_ context.Context, _ store.Conn, tenants []*Tenant) error {

@@ -18,7 +18,7 @@ var timezoneNames string
 
 // Timezone is a time zone by its name.
 type Timezone struct {
-	Name string `json:"zone_name" example:"Europe/Paris"`
+	Name string `json:"zone_name" example:"Europe/Paris" doc:"The name of the time zone."`
 }
 
 // Timezones holds all of them.

@@ -25,26 +25,26 @@ type User struct {
 	Language                          *string   `db:"language" json:"language" format:"locale"`
 	Description                       *string   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	CallerID                          *string   `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names on create when it is not sent. The lines whose main user this is get its name, and its number if it has one."`
-	OutgoingCallerID                  *string   `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" doc:"default, anonymous, or a caller ID."`
+	OutgoingCallerID                  *string   `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" example:"anonymous" doc:"default, anonymous, or a caller ID."`
 	MobilePhoneNumber                 *string   `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$" example:"+15551234"`
-	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false"`
+	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false" doc:"Whether calls go to the mobile telephone if the user cannot be reached."`
 	Username                          *string   `db:"username" json:"username" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%@-]{2,254}$" doc:"Unique among the users of all tenants."`
 	Password                          *string   `db:"password" json:"password" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%-]{4,64}$" doc:"Not the password of the authentication service."`
 	MusicOnHold                       *string   `db:"music_on_hold" json:"music_on_hold" maxLength:"128" names:"moh.name" doc:"The name of a music on hold, or default."`
 	PreprocessSubroutine              *string   `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
 	Userfield                         *string   `db:"userfield" json:"userfield" maxLength:"128"`
-	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" null:"default" default:"false"`
-	DTMFHangupEnabled                 *bool     `db:"dtmf_hangup_enabled" json:"dtmf_hangup_enabled" null:"default" default:"false"`
+	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" null:"default" default:"false" doc:"Whether the user may transfer calls by codes."`
+	DTMFHangupEnabled                 *bool     `db:"dtmf_hangup_enabled" json:"dtmf_hangup_enabled" null:"default" default:"false" doc:"Whether the user may hang up with a code."`
 	CallRecordEnabled                 *bool     `json:"call_record_enabled" null:"default" deprecated:"true" doc:"All four of call_record_*_enabled at once."`
-	CallRecordOutgoingExternalEnabled bool      `db:"call_record_outgoing_external_enabled" json:"call_record_outgoing_external_enabled" default:"false"`
-	CallRecordOutgoingInternalEnabled bool      `db:"call_record_outgoing_internal_enabled" json:"call_record_outgoing_internal_enabled" default:"false"`
-	CallRecordIncomingInternalEnabled bool      `db:"call_record_incoming_internal_enabled" json:"call_record_incoming_internal_enabled" default:"false"`
-	CallRecordIncomingExternalEnabled bool      `db:"call_record_incoming_external_enabled" json:"call_record_incoming_external_enabled" default:"false"`
-	OnlineCallRecordEnabled           *bool     `db:"online_call_record_enabled" json:"online_call_record_enabled" null:"default" default:"false"`
-	SupervisionEnabled                *bool     `db:"supervision_enabled" json:"supervision_enabled" null:"default" default:"true"`
+	CallRecordOutgoingExternalEnabled bool      `db:"call_record_outgoing_external_enabled" json:"call_record_outgoing_external_enabled" default:"false" doc:"Whether calls to outside are recorded."`
+	CallRecordOutgoingInternalEnabled bool      `db:"call_record_outgoing_internal_enabled" json:"call_record_outgoing_internal_enabled" default:"false" doc:"Whether calls to inside are recorded."`
+	CallRecordIncomingInternalEnabled bool      `db:"call_record_incoming_internal_enabled" json:"call_record_incoming_internal_enabled" default:"false" doc:"Whether calls from inside are recorded."`
+	CallRecordIncomingExternalEnabled bool      `db:"call_record_incoming_external_enabled" json:"call_record_incoming_external_enabled" default:"false" doc:"Whether calls from outside are recorded."`
+	OnlineCallRecordEnabled           *bool     `db:"online_call_record_enabled" json:"online_call_record_enabled" null:"default" default:"false" doc:"Whether the user may start and stop the recording of a call by a code."`
+	SupervisionEnabled                *bool     `db:"supervision_enabled" json:"supervision_enabled" null:"default" default:"true" doc:"Whether other telephones may see if the user's is in use."`
 	RingSeconds                       *int64    `db:"ring_seconds" json:"ring_seconds" null:"default" minimum:"0" maximum:"10800" default:"30" doc:"0 sets no limit: then it rings for 3 hours, which is the longest."`
-	SimultaneousCalls                 *int64    `db:"simultaneous_calls" json:"simultaneous_calls" null:"default" minimum:"1" maximum:"20" default:"5"`
-	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234"`
+	SimultaneousCalls                 *int64    `db:"simultaneous_calls" json:"simultaneous_calls" null:"default" minimum:"1" maximum:"20" default:"5" doc:"How many calls can come to the user at once: a further one finds the user busy."`
+	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234" doc:"The digits that lift the user's call permissions."`
 	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
 	Enabled                           *bool     `db:"enabled" json:"enabled" null:"default" default:"true"`
 	FuncKeyTemplateID                 *int64    `db:"func_key_template_id" json:"func_key_template_id" minimum:"0" maximum:"9007199254740991" names:"funckeys/templates.id" doc:"Whose keys the user has where they have none of their own."`
@@ -61,11 +61,11 @@ type User struct {
 	Fallbacks UserFallbacks `json:"fallbacks" readOnly:"true"`
 
 	// The rest belongs to resources that this service does not have yet.
-	Agent                 *AgentRef           `json:"agent" readOnly:"true"`
+	Agent                 *AgentRef           `json:"agent" readOnly:"true" doc:"The user's agent; null if there is none."`
 	CallPermissions       []CallPermissionRef `json:"call_permissions" readOnly:"true"`
-	CallPickupTargetUsers []UserRef           `json:"call_pickup_target_users" readOnly:"true"`
+	CallPickupTargetUsers []UserRef           `json:"call_pickup_target_users" readOnly:"true" doc:"The users whose calls this one may pick up."`
 	Schedules             []ScheduleRef       `json:"schedules" readOnly:"true"`
-	Switchboards          []SwitchboardRef    `json:"switchboards" readOnly:"true"`
+	Switchboards          []SwitchboardRef    `json:"switchboards" readOnly:"true" doc:"The switchboards."`
 	Queues                []QueueRef          `json:"queues" readOnly:"true"`
 }
 
@@ -112,6 +112,8 @@ func declareUsers(e *crud.Engine) {
 	e.Reads(userNumbers)
 	crud.Collect(e, crud.Resource[User]{
 		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Counted: true, Keys: []string{"id", "uuid"},
+		About: "Telephone users, with their forwards, services, function keys and voicemail.",
+		Lists: []string{"firstname", "lastname", "lines", "voicemail", "groups", "email", "enabled"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
 		// Conditions on other tables start from those tables: an expression for each row would be evaluated for every user.
@@ -207,6 +209,14 @@ func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) 
 		return style.Storedf("PSTN fallback must be disabled when mobile phone number is not set").On("mobile_phone_number")
 	}
 	return checkFuncKeyTemplate(ctx, c, change)
+}
+
+// orEmpty returns a text, or "" for null.
+func orEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 // different reports whether two texts differ. Null differs from everything.

@@ -1,10 +1,14 @@
 package confdsvc
 
 import (
-	"cmp"
+	"fmt"
+	"reflect"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
+	"sync"
+
+	"github.com/ringfence/ringfence/internal/rest"
 )
 
 // csvType is the media type of lists of users as spreadsheets read and write them (RFC 4180).
@@ -21,90 +25,62 @@ type csvUser struct {
 	turn int64
 }
 
-// csvColumn is a column of the files. Export returns its cell for a user; columns without one are only imported.
+// csvColumn is a column of the files.
 type csvColumn struct {
-	name   string
+	name string
+	// path is where an import puts the cell in the body of POST /users, and jsonType what it makes of it: a text, unless it says otherwise.
+	path, jsonType string
+	// export returns the cell for a user; columns without one are only imported.
 	export func(x *csvUser) string
-	// kind says what an import makes of a cell: text, a boolean or an integer.
-	kind csvKind
-	// path is where an import puts the cell in the body of POST /users: by default at the column's name.
-	path string
-}
-
-type csvKind int
-
-const (
-	csvText csvKind = iota
-	csvBoolean
-	csvInteger
-)
-
-// csvColumns are all columns, in the order of an export.
-var csvColumns = []csvColumn{
-	{name: "uuid", export: func(x *csvUser) string { return x.user.UUID }, path: csvIgnored},
-	{name: "subscription_type", export: func(x *csvUser) string { return cell(&x.user.SubscriptionType) }, kind: csvInteger},
-	{name: "firstname", export: func(x *csvUser) string { return x.user.Firstname }},
-	{name: "lastname", export: func(x *csvUser) string { return cell(x.user.Lastname) }},
-	{name: "email", export: func(x *csvUser) string { return cell(x.user.Email) }},
-	{name: "mobile_phone_number", export: func(x *csvUser) string { return cell(x.user.MobilePhoneNumber) }},
-	{name: "outgoing_caller_id", export: func(x *csvUser) string { return cell(x.user.OutgoingCallerID) }},
-	{name: "language", export: func(x *csvUser) string { return cell(x.user.Language) }},
-	{name: "call_permission_password", export: func(x *csvUser) string { return cell(x.user.CallPermissionPassword) }},
-	{name: "enabled", export: func(x *csvUser) string { return cell(x.user.Enabled) }, kind: csvBoolean},
-	{name: "ring_seconds", export: func(x *csvUser) string { return cell(x.user.RingSeconds) }, kind: csvInteger},
-	{name: "simultaneous_calls", export: func(x *csvUser) string { return cell(x.user.SimultaneousCalls) }, kind: csvInteger},
-	{name: "supervision_enabled", export: func(x *csvUser) string { return cell(x.user.SupervisionEnabled) }, kind: csvBoolean},
-	{name: "call_transfer_enabled", export: func(x *csvUser) string { return cell(x.user.CallTransferEnabled) }, kind: csvBoolean},
-	{name: "dtmf_hangup_enabled", export: func(x *csvUser) string { return cell(x.user.DTMFHangupEnabled) }, kind: csvBoolean},
-	{name: "call_record_outgoing_external_enabled", export: func(x *csvUser) string { return cell(&x.user.CallRecordOutgoingExternalEnabled) }, kind: csvBoolean},
-	{name: "call_record_outgoing_internal_enabled", export: func(x *csvUser) string { return cell(&x.user.CallRecordOutgoingInternalEnabled) }, kind: csvBoolean},
-	{name: "call_record_incoming_internal_enabled", export: func(x *csvUser) string { return cell(&x.user.CallRecordIncomingInternalEnabled) }, kind: csvBoolean},
-	{name: "call_record_incoming_external_enabled", export: func(x *csvUser) string { return cell(&x.user.CallRecordIncomingExternalEnabled) }, kind: csvBoolean},
-	{name: "online_call_record_enabled", export: func(x *csvUser) string { return cell(x.user.OnlineCallRecordEnabled) }, kind: csvBoolean},
-	{name: "userfield", export: func(x *csvUser) string { return cell(x.user.Userfield) }},
-	ofVoicemail("name", csvText, func(v *Voicemail) string { return v.Name }),
-	ofVoicemail("number", csvText, func(v *Voicemail) string { return v.Number }),
-	ofVoicemail("context", csvText, func(v *Voicemail) string { return v.Context }),
-	ofVoicemail("password", csvText, func(v *Voicemail) string { return cell(v.Password) }),
-	ofVoicemail("email", csvText, func(v *Voicemail) string { return cell(v.Email) }),
-	ofVoicemail("attach_audio", csvBoolean, func(v *Voicemail) string { return cell(v.AttachAudio) }),
-	ofVoicemail("delete_messages", csvBoolean, func(v *Voicemail) string { return cell(&v.DeleteMessages) }),
-	ofVoicemail("ask_password", csvBoolean, func(v *Voicemail) string { return cell(&v.AskPassword) }),
-	{name: "line_protocol", export: (*csvUser).protocol, path: csvIgnored},
-	ofLine("provisioning_code", "lines[0].provisioning_code", func(l *Line) string { return l.ProvisioningCode }),
-	ofLine("context", "lines[0].context", func(l *Line) string { return l.Context }),
-	{name: "sip_username", export: func(x *csvUser) string { return x.sipAuth("username") }, path: csvIgnored},
-	{name: "sip_secret", export: func(x *csvUser) string { return x.sipAuth("password") }, path: csvIgnored},
-	{name: "exten", export: func(x *csvUser) string { return x.lineExtension().Exten }, path: "lines[0].extensions[0].exten"},
-	{name: "incall_exten", export: func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Exten }) }, path: csvIgnored},
-	{name: "incall_context", export: func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Context }) }, path: csvIgnored},
-	{name: "call_permissions", export: func(*csvUser) string { return "" }, path: csvIgnored},
-	{name: "username", export: func(x *csvUser) string { return cell(x.user.Username) }},
-	{name: "password"},
-	{name: "incall_ring_seconds", kind: csvInteger, path: csvIgnored},
 }
 
 // csvIgnored is the path of columns of which no attribute is made as they are.
 const csvIgnored = "-"
 
-func (c *csvColumn) at() string { return cmp.Or(c.path, c.name) }
+// csvColumns are all columns, in the order of an export. Those of attributes are written, and read, as the schemas of these say.
+var csvColumns = sync.OnceValue(func() []*csvColumn {
+	user := csvAttributes("", "", func(x *csvUser) *User { return x.user })
+	voicemail := csvAttributes("voicemail_", "voicemail.", func(x *csvUser) *Voicemail { return x.voicemail })
+	line := csvAttributes("", "lines[0].", func(x *csvUser) *Line { return x.line })
+	other := func(name string, export func(x *csvUser) string) []*csvColumn {
+		return []*csvColumn{{name: name, path: csvIgnored, export: export}}
+	}
+	return slices.Concat(
+		other("uuid", func(x *csvUser) string { return x.user.UUID }),
+		user("subscription_type", "firstname", "lastname", "email", "mobile_phone_number", "outgoing_caller_id", "language",
+			"call_permission_password", "enabled", "ring_seconds", "simultaneous_calls", "supervision_enabled", "call_transfer_enabled",
+			"dtmf_hangup_enabled", "call_record_outgoing_external_enabled", "call_record_outgoing_internal_enabled",
+			"call_record_incoming_internal_enabled", "call_record_incoming_external_enabled", "online_call_record_enabled", "userfield"),
+		voicemail("name", "number", "context", "password", "email", "attach_audio", "delete_messages", "ask_password"),
+		other("line_protocol", (*csvUser).protocol),
+		line("provisioning_code", "context"),
+		other("sip_username", func(x *csvUser) string { return x.sipAuth("username") }),
+		other("sip_secret", func(x *csvUser) string { return x.sipAuth("password") }),
+		[]*csvColumn{{name: "exten", path: "lines[0].extensions[0].exten", export: func(x *csvUser) string { return x.lineExtension().Exten }}},
+		other("incall_exten", func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Exten }) }),
+		other("incall_context", func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Context }) }),
+		other("call_permissions", func(*csvUser) string { return "" }),
+		user("username"),
+		[]*csvColumn{{name: "password", path: "password"}},
+		other("incall_ring_seconds", nil),
+	)
+})
 
-func ofVoicemail(name string, kind csvKind, export func(v *Voicemail) string) csvColumn {
-	return csvColumn{name: "voicemail_" + name, kind: kind, path: "voicemail." + name, export: func(x *csvUser) string {
-		if x.voicemail == nil {
-			return ""
+// csvAttributes returns what makes the columns of an object's attributes: their names begin with one text, and their paths with another.
+func csvAttributes[T any](name, path string, of func(x *csvUser) *T) func(attributes ...string) []*csvColumn {
+	return func(attributes ...string) (out []*csvColumn) {
+		for _, attribute := range attributes {
+			p := rest.SchemaOf[T]().Property(attribute)
+			out = append(out, &csvColumn{name + attribute, path + attribute, p.Schema.Type, func(x *csvUser) string {
+				o := reflect.ValueOf(of(x))
+				if o.IsNil() {
+					return ""
+				}
+				return cell(o.Elem().FieldByIndex(p.Index()))
+			}})
 		}
-		return export(x.voicemail)
-	}}
-}
-
-func ofLine(name, path string, export func(l *Line) string) csvColumn {
-	return csvColumn{name: name, path: path, export: func(x *csvUser) string {
-		if x.line == nil {
-			return ""
-		}
-		return export(x.line)
-	}}
+		return out
+	}
 }
 
 // csvProtocols are what lines in the files speak.
@@ -123,7 +99,7 @@ func csvProtocol(l *Line) string {
 	if l.IsWebRTC {
 		return "webrtc"
 	}
-	return cell(l.Protocol)
+	return orEmpty(l.Protocol)
 }
 
 // sipAuth returns an option with which the user's telephone authenticates.
@@ -157,19 +133,17 @@ func (x *csvUser) ofIncalls(of func(ExtensionRef) string) string {
 }
 
 // cell writes a value: null as nothing, booleans as 0 and 1.
-func cell[T string | int64 | bool](value *T) string {
-	if value == nil {
+func cell(value reflect.Value) string {
+	switch {
+	case value.Kind() == reflect.Pointer && value.IsNil():
 		return ""
-	}
-	switch v := any(*value).(type) {
-	case string:
-		return v
-	case int64:
-		return strconv.FormatInt(v, 10)
+	case value.Kind() == reflect.Pointer:
+		return cell(value.Elem())
+	case value.Kind() != reflect.Bool:
+		return fmt.Sprint(value)
+	case value.Bool():
+		return "1"
 	default:
-		if v.(bool) {
-			return "1"
-		}
 		return "0"
 	}
 }

@@ -71,7 +71,7 @@ func (r *csvRows) name(names []string) *apierr.Error {
 	seen := map[string]bool{}
 	for _, name := range names {
 		folded := strings.ToLower(strings.TrimSpace(name))
-		at := slices.IndexFunc(csvColumns, func(c csvColumn) bool { return c.name == folded })
+		at := slices.IndexFunc(csvColumns(), func(c *csvColumn) bool { return c.name == folded })
 		switch {
 		case at < 0:
 			r.columns = append(r.columns, nil)
@@ -82,7 +82,7 @@ func (r *csvRows) name(names []string) *apierr.Error {
 			return apierr.InvalidField(name, "duplicate", "Two columns have this name")
 		}
 		seen[name] = true
-		r.columns = append(r.columns, &csvColumns[at])
+		r.columns = append(r.columns, csvColumns()[at])
 	}
 	if !seen["firstname"] {
 		return apierr.InvalidField("firstname", "required", "No column has this name; the first row must name the columns, with commas between them")
@@ -162,7 +162,7 @@ func (r *csvRow) shown() map[string]string {
 func (r *csvRow) text(name string) string { return r.cells[columnNamed(name)] }
 
 func columnNamed(name string) *csvColumn {
-	return &csvColumns[slices.IndexFunc(csvColumns, func(c csvColumn) bool { return c.name == name })]
+	return csvColumns()[slices.IndexFunc(csvColumns(), func(c *csvColumn) bool { return c.name == name })]
 }
 
 // texts returns the values of a cell that has several, by the name of its column.
@@ -240,10 +240,9 @@ func (r *csvRow) nameContexts(contexts *csvContexts) *apierr.Error {
 func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *float64, refused *apierr.Error) {
 	body = map[string]any{}
 	var wrong []apierr.Field
-	for i := range csvColumns {
-		column := &csvColumns[i]
+	for _, column := range csvColumns() {
 		text, there := r.cells[column]
-		if !there || column.at() == csvIgnored {
+		if !there || column.path == csvIgnored {
 			continue
 		}
 		value, err := column.value(text)
@@ -251,7 +250,7 @@ func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *
 			wrong = append(wrong, *err)
 			continue
 		}
-		put(body, column.at(), value)
+		put(body, column.path, value)
 	}
 	wrong = append(wrong, r.giveLine(body, templates)...)
 	wrong = append(wrong, r.giveIncalls(body)...)
@@ -268,8 +267,8 @@ func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *
 
 // value reads a cell.
 func (c *csvColumn) value(text string) (any, *apierr.Field) {
-	switch c.kind {
-	case csvBoolean:
+	switch c.jsonType {
+	case "boolean":
 		switch strings.ToLower(text) {
 		case "0", "false":
 			return false, nil
@@ -277,7 +276,7 @@ func (c *csvColumn) value(text string) (any, *apierr.Field) {
 			return true, nil
 		}
 		return nil, &apierr.Field{Name: c.name, Constraint: "type", Message: "Must be 0 or 1"}
-	case csvInteger:
+	case "integer":
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return nil, &apierr.Field{Name: c.name, Constraint: "type", Value: "integer", Message: "Must be an integer"}
@@ -452,9 +451,9 @@ func csvColumnOf(path string) string {
 	case strings.HasPrefix(path, "incalls[") && strings.HasSuffix(path, ".context"):
 		return "incall_context"
 	}
-	for i := range csvColumns {
-		if csvColumns[i].at() == path {
-			return csvColumns[i].name
+	for _, column := range csvColumns() {
+		if column.path == path {
+			return column.name
 		}
 	}
 	return path

@@ -52,14 +52,14 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	table := tableForm(jsonTable{})
+	write := writeJSONTable
 	reply := rest.Reply{Header: http.Header{}}
 	if r.PrefersAlso() {
-		table, reply.Type = csvTable{}, r.Op().Also
+		write, reply.Type = writeCSVTable, r.Op().Also
 		reply.Header.Set("Content-Disposition", `attachment; filename="users.csv"`)
 	}
 	reply.Stream = func(w io.Writer) error {
-		return table.write(w, func() (these []*csvUser, err error) {
+		return write(w, func() (these []*csvUser, err error) {
 			if these = users; len(these) > 0 {
 				users, err = reader.next(ctx)
 			}
@@ -233,14 +233,9 @@ func byKey[K comparable, T any](ctx context.Context, c store.Conn, e *crud.Engin
 	return out, err
 }
 
-// tableForm is how a table is written. next returns the next users, and none after the last.
-type tableForm interface {
-	write(w io.Writer, next func() ([]*csvUser, error)) error
-}
-
 // exportedColumns are the columns of an export.
-func exportedColumns() (columns []csvColumn, names []string) {
-	for _, column := range csvColumns {
+func exportedColumns() (columns []*csvColumn, names []string) {
+	for _, column := range csvColumns() {
 		if column.export != nil {
 			columns, names = append(columns, column), append(names, column.name)
 		}
@@ -248,9 +243,8 @@ func exportedColumns() (columns []csvColumn, names []string) {
 	return columns, names
 }
 
-type csvTable struct{}
-
-func (csvTable) write(w io.Writer, next func() ([]*csvUser, error)) error {
+// writeCSVTable and writeJSONTable write a table. next returns the next users, and none after the last.
+func writeCSVTable(w io.Writer, next func() ([]*csvUser, error)) error {
 	columns, names := exportedColumns()
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
@@ -277,9 +271,7 @@ func (csvTable) write(w io.Writer, next func() ([]*csvUser, error)) error {
 	}
 }
 
-type jsonTable struct{}
-
-func (jsonTable) write(w io.Writer, next func() ([]*csvUser, error)) error {
+func writeJSONTable(w io.Writer, next func() ([]*csvUser, error)) error {
 	columns, names := exportedColumns()
 	headers, err := rest.Marshal(names)
 	if err != nil {

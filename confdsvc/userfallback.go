@@ -5,16 +5,16 @@ import "github.com/ringfence/ringfence/internal/crud"
 // UserFallbacks say where calls go that a user does not take.
 type UserFallbacks struct {
 	NoAnswer   *Destination `json:"noanswer_destination"`
-	Busy       *Destination `json:"busy_destination"`
+	Busy       *Destination `json:"busy_destination" doc:"Where calls go if the user is busy."`
 	Congestion *Destination `json:"congestion_destination"`
-	Fail       *Destination `json:"fail_destination"`
+	Fail       *Destination `json:"fail_destination" doc:"Where calls go if the user cannot be reached."`
 }
 
 // ToUser leads calls to a user.
 type ToUser struct {
 	UserID    int64    `json:"user_id" required:"true" ref:"users.id" minimum:"0" maximum:"9007199254740991"`
 	RingTime  *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-	MOHUUID   *string  `json:"moh_uuid" ref:"moh.uuid" format:"uuid"`
+	MOHUUID   *string  `json:"moh_uuid" ref:"moh.uuid" format:"uuid" doc:"The UUID of the music on hold."`
 	Firstname *string  `json:"user_firstname,omitempty" readOnly:"true" shows:"firstname"`
 	Lastname  *string  `json:"user_lastname" readOnly:"true" shows:"lastname"`
 }

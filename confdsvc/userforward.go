@@ -12,20 +12,20 @@ import (
 // UserForwards say where a user's calls go instead of their lines.
 type UserForwards struct {
 	Busy          Forward `json:"busy" prefix:"busy_"`
-	NoAnswer      Forward `json:"noanswer" prefix:"noanswer_"`
+	NoAnswer      Forward `json:"noanswer" prefix:"noanswer_" doc:"Calls that nobody answers."`
 	Unconditional Forward `json:"unconditional" prefix:"unconditional_"`
 }
 
 // Forward is one of a user's forwards. A disabled one may keep its destination.
 type Forward struct {
 	Enabled     bool    `db:"enabled" json:"enabled"`
-	Destination *string `db:"destination" json:"destination" maxLength:"128" doc:"Needed when it is enabled."`
+	Destination *string `db:"destination" json:"destination" maxLength:"128" example:"+15551234" doc:"Needed when it is enabled."`
 }
 
 // UserServices are services that a user can switch on and off.
 type UserServices struct {
 	DND          Switch `json:"dnd" prefix:"dnd_"`
-	IncallFilter Switch `json:"incallfilter" prefix:"incallfilter_"`
+	IncallFilter Switch `json:"incallfilter" prefix:"incallfilter_" doc:"Whether incoming calls go through the filter of a secretary."`
 }
 
 // Switch is on or off.

@@ -15,7 +15,7 @@ import (
 // UserFuncKeyTemplate says that a user has a template.
 type UserFuncKeyTemplate struct {
 	UserID     int64 `db:"user_id" json:"user_id"`
-	TemplateID int64 `db:"template_id" json:"template_id"`
+	TemplateID int64 `db:"template_id" json:"template_id" doc:"The number of the template."`
 
 	UserUUID string `db:"user_uuid" json:"-"`
 	crud.Hrefs
@@ -125,38 +125,29 @@ func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*int
 func listAssociations(
 	e *crud.Engine, column string, named func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (int64, error),
 ) rest.Handler {
-	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, err := e.TenantOf(ctx, r)
+	return e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+		id, err := named(ctx, c, r, scope)
 		if err != nil {
-			return rest.Reply{}, err
+			return nil, err
 		}
-		items := []UserFuncKeyTemplate{}
-		err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-			id, err := named(ctx, c, r, scope)
-			if err != nil {
-				return err
-			}
-			args := []any{id}
-			users := e.Visible(ctx, "users", "u", &args)
-			templates := e.Visible(ctx, "funckeys/templates", "t", &args)
-			items, err = store.Select[UserFuncKeyTemplate](ctx, c, `
-				SELECT u.id AS user_id, CAST(u.uuid AS text) AS user_uuid, t.id AS template_id
-				FROM confd_user u JOIN confd_func_key_template t ON t.id = u.func_key_template_id
-				WHERE u.`+column+` = $1 AND `+users+` AND `+templates+` ORDER BY u.id`, args...)
-			items = slices.DeleteFunc(items, func(item UserFuncKeyTemplate) bool {
-				return crud.Of[User](e).Withholds(ctx, &User{ID: item.UserID, UUID: item.UserUUID}, "func_key_template_id")
-			})
-			return err
+		args := []any{id}
+		users := e.Visible(ctx, "users", "u", &args)
+		templates := e.Visible(ctx, "funckeys/templates", "t", &args)
+		items, err := store.Select[UserFuncKeyTemplate](ctx, c, `
+			SELECT u.id AS user_id, CAST(u.uuid AS text) AS user_uuid, t.id AS template_id
+			FROM confd_user u JOIN confd_func_key_template t ON t.id = u.func_key_template_id
+			WHERE u.`+column+` = $1 AND `+users+` AND `+templates+` ORDER BY u.id`, args...)
+		items = slices.DeleteFunc(items, func(item UserFuncKeyTemplate) bool {
+			return crud.Of[User](e).Withholds(ctx, &User{ID: item.UserID, UUID: item.UserUUID}, "func_key_template_id")
 		})
 		for i := range items {
-			item := &items[i]
-			item.Links = []crud.Href{
-				{Rel: "users", Href: fmt.Sprintf("%s/users/%d", prefix, item.UserID)},
-				{Rel: "funckeys_templates", Href: fmt.Sprintf("%s/funckeys/templates/%d", prefix, item.TemplateID)},
+			items[i].Links = []crud.Href{
+				{Rel: "users", Href: fmt.Sprintf("%s/users/%d", prefix, items[i].UserID)},
+				{Rel: "funckeys_templates", Href: fmt.Sprintf("%s/funckeys/templates/%d", prefix, items[i].TemplateID)},
 			}
 		}
-		return rest.Reply{Body: map[string]any{"total": len(items), "items": append([]UserFuncKeyTemplate{}, items...)}}, err
-	}
+		return map[string]any{"total": len(items), "items": append([]UserFuncKeyTemplate{}, items...)}, err
+	})
 }
 
 // checkFuncKeyTemplate refuses to give a user a template that their tenant does not have, or somebody's own keys.

@@ -35,11 +35,11 @@ type ImportedUser struct {
 	UserUUID          *string `json:"user_uuid" format:"uuid"`
 	VoicemailID       *int64  `json:"voicemail_id"`
 	LineID            *int64  `json:"line_id"`
-	SIPUUID           *string `json:"sip_uuid" format:"uuid"`
-	SCCPID            *int64  `json:"sccp_id"`
-	ExtensionID       *int64  `json:"extension_id"`
+	SIPUUID           *string `json:"sip_uuid" format:"uuid" doc:"The UUID of the SIP endpoint."`
+	SCCPID            *int64  `json:"sccp_id" doc:"The number of the SCCP endpoint."`
+	ExtensionID       *int64  `json:"extension_id" doc:"The number of the extension."`
 	IncallExtensionID *int64  `json:"incall_extension_id" doc:"The first, if there are several."`
-	CallPermissionIDs []int64 `json:"call_permission_ids"`
+	CallPermissionIDs []int64 `json:"call_permission_ids" doc:"The numbers of the call permissions."`
 }
 
 // ImportRefusal is the reply to an import with rows that cannot be imported.

@@ -24,51 +24,46 @@ func declareUserLineSIP(e *crud.Engine) {
 		op.Method, op.Tag, op.Success, op.Tenanted, op.Conditional = http.MethodGet, "users", http.StatusOK, true, true
 		op.Access = "confd" + strings.ReplaceAll(op.Path, "/", ".") + ".read"
 		op.Query, op.Reply, op.Statuses = rest.ViewParameter([]string{"merged"}, "Another form of the object."), rest.SchemaOf[EndpointSIP](), []int{400, 404}
-		op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return userLineSIP(ctx, e, r) }
+		op.Handle = userLineSIP(e)
 		e.Add(op)
 	}
 }
 
 // userLineSIP accepts only the user's UUID, so a token can allow or deny only one spelling.
-func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Reply, error) {
-	view, err := r.View([]string{"merged"})
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	userUUID, err := r.UUIDParam("user_uuid")
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	scope, err := e.TenantOf(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	var endpoint *EndpointSIP
-	err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+func userLineSIP(e *crud.Engine) rest.Handler {
+	return e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+		view, err := r.View([]string{"merged"})
+		if err != nil {
+			return nil, err
+		}
+		userUUID, err := r.UUIDParam("user_uuid")
+		if err != nil {
+			return nil, err
+		}
 		whole := rights.Unrestricted(ctx)
 		user, err := crud.Of[User](e).Find(whole, c, scope, userUUID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		line, err := lineOf(whole, c, e, scope, user, r.Param("line_id"))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := rights.NotDenied(r, lineSIPAccesses(user, line)...); err != nil {
-			return err
+			return nil, err
 		}
 		if line.EndpointSIP == nil {
-			return style.NotAssociated("Line", "SIPEndpoint", "line_id", line.ID)
+			return nil, style.NotAssociated("Line", "SIPEndpoint", "line_id", line.ID)
 		}
 		if err := e.MayRead(ctx, "endpoints/sip", line.EndpointSIP.UUID); err != nil {
-			return err
+			return nil, err
 		}
-		if endpoint, err = crud.Of[EndpointSIP](e).Find(ctx, c, scope, line.EndpointSIP.UUID); err != nil || view == "" {
-			return err
+		endpoint, err := crud.Of[EndpointSIP](e).Find(ctx, c, scope, line.EndpointSIP.UUID)
+		if err == nil && view != "" {
+			err = mergeEndpoint(e)(ctx, c, endpoint)
 		}
-		return mergeEndpoint(e)(ctx, c, endpoint)
+		return endpoint, err
 	})
-	return rest.Reply{Body: endpoint}, err
 }
 
 // lineSIPAccesses returns the accesses by which one may read the endpoint of a user's line: the main line has two.

@@ -101,23 +101,14 @@ func outgoingCallerIDs(user *User, known []*PhoneNumber) []OutgoingCallerID {
 
 // ofUser returns a handler that reads something of the user that the path names.
 func ofUser(e *crud.Engine, read func(ctx context.Context, c store.Conn, user *User) (any, error)) rest.Handler {
-	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, err := e.TenantOf(ctx, r)
+	return e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+		user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
 		if err != nil {
-			return rest.Reply{}, err
+			return nil, err
 		}
-		var body any
-		err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-			user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
-			if err != nil {
-				return err
-			}
-			if user, err = crud.Of[User](e).Find(ctx, c, scope, user.UUID); err != nil { // with what links show
-				return err
-			}
-			body, err = read(ctx, c, user)
-			return err
-		})
-		return rest.Reply{Body: body}, err
-	}
+		if user, err = crud.Of[User](e).Find(ctx, c, scope, user.UUID); err != nil { // with what links show
+			return nil, err
+		}
+		return read(ctx, c, user)
+	})
 }

@@ -27,17 +27,13 @@ func declareUserSubscriptions(e *crud.Engine) {
 	e.Add(rest.Operation{
 		Method: http.MethodGet, Path: "/users/subscriptions", Access: "confd.users.subscriptions.read", ID: "get_users_subscriptions", Tag: "users",
 		Summary: "Count the users of a tenant by their type of subscription", Success: http.StatusOK, Reply: rest.SchemaOf[UserSubscriptions](), Tenanted: true,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			scope, err := e.TenantOf(ctx, r)
-			if err != nil {
-				return rest.Reply{}, err
-			}
+		Handle: e.Reading(func(ctx context.Context, c store.Conn, _ *rest.Request, scope string) (any, error) {
 			args := []any{scope}
 			visible := e.Visible(ctx, "users", "confd_user", &args)
-			types, err := store.Select[UserSubscription](ctx, e.DB, `
+			types, err := store.Select[UserSubscription](ctx, c, `
 				SELECT subscription_type AS id, count(*) AS count FROM confd_user WHERE tenant_uuid = $1 AND `+visible+`
 				GROUP BY subscription_type ORDER BY subscription_type`, args...)
-			return rest.Reply{Body: UserSubscriptions{append([]UserSubscription{}, types...), len(types)}}, err
-		},
+			return UserSubscriptions{append([]UserSubscription{}, types...), len(types)}, err
+		}),
 	})
 }

@@ -141,7 +141,7 @@ func summariesOf(e *crud.Engine) func(ctx context.Context, c store.Conn, users [
 		var sip []*Line
 		for i, u := range users {
 			lines[i] = &Line{}
-			if phone := phones[u.ID]; cell(phone.Protocol) == "sip" {
+			if phone := phones[u.ID]; orEmpty(phone.Protocol) == "sip" {
 				lines[i].ID = *phone.LineID
 				sip = append(sip, lines[i])
 			}
@@ -158,7 +158,7 @@ func summariesOf(e *crud.Engine) func(ctx context.Context, c store.Conn, users [
 				ID: u.ID, UUID: u.UUID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Enabled: u.Enabled, SubscriptionType: u.SubscriptionType,
 				ProvisioningCode: phone.ProvisioningCode, Extension: phone.Exten, Context: phone.Context, Protocol: phone.Protocol, IsWebRTC: lines[i].IsWebRTC,
 			}
-			if lines[i].IsWebRTC || cell(phone.Protocol) == "custom" {
+			if lines[i].IsWebRTC || orEmpty(phone.Protocol) == "custom" {
 				items[i].ProvisioningCode = nil
 			}
 		}

@@ -23,11 +23,11 @@ type Voicemail struct {
 	Email          *string          `db:"email" json:"email" maxLength:"80" example:"alice@example.org"`
 	Language       *string          `db:"language" json:"language" format:"locale"`
 	Timezone       *string          `db:"timezone" json:"timezone" maxLength:"128" example:"eu-fr"`
-	Pager          *string          `db:"pager" json:"pager" maxLength:"80" example:"pager@example.org"`
+	Pager          *string          `db:"pager" json:"pager" maxLength:"80" example:"pager@example.org" doc:"The address of the pager."`
 	MaxMessages    *int64           `db:"max_messages" json:"max_messages" minimum:"0" maximum:"2147483647"`
 	AttachAudio    *bool            `db:"attach_audio" json:"attach_audio"`
 	DeleteMessages bool             `db:"delete_messages" json:"delete_messages" default:"false" doc:"Needs email and attach_audio: a message that is neither kept nor sent is lost."`
-	AskPassword    bool             `db:"ask_password" json:"ask_password" default:"true"`
+	AskPassword    bool             `db:"ask_password" json:"ask_password" default:"true" doc:"Whether the password is asked for."`
 	Enabled        bool             `db:"enabled" json:"enabled" default:"true"`
 	Options        VoicemailOptions `db:"options" json:"options" default:"[]" doc:"Pairs of a name and a value, which may have several lines."`
 	AccessType     string           `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"One of each context may be global; it cannot be associated with users."`
@@ -64,9 +64,9 @@ type UserVoicemail struct {
 // ToVoicemail leads calls to a voicemail.
 type ToVoicemail struct {
 	VoicemailID      int64   `json:"voicemail_id" required:"true" ref:"voicemails.id" minimum:"0" maximum:"9007199254740991"`
-	SkipInstructions bool    `json:"skip_instructions" default:"false"`
-	Greeting         *string `json:"greeting" enum:"busy,unavailable"`
-	Name             *string `json:"voicemail_name,omitempty" readOnly:"true" shows:"name"`
+	SkipInstructions bool    `json:"skip_instructions" default:"false" doc:"Whether the instructions are skipped."`
+	Greeting         *string `json:"greeting" enum:"busy,unavailable" doc:"The greeting that callers hear; null is the mailbox's own."`
+	Name             *string `json:"voicemail_name,omitempty" readOnly:"true" shows:"name" example:"Alice Martin" doc:"The name of the voicemail."`
 }
 
 // userVoicemail are the voicemails of users.
@@ -81,6 +81,7 @@ func declareVoicemails(e *crud.Engine) {
 	columns := []string{"number", "name", "email", "context", "language", "timezone", "pager", "accesstype"}
 	crud.Collect(e, crud.Resource[Voicemail]{
 		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Counted: true, Keys: []string{"id"},
+		About: "Mailboxes.", Lists: []string{"name", "number", "context", "users", "email", "enabled"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {

@@ -118,24 +118,7 @@ var words = map[string]string{
 
 // columns are the attributes that people look for first in lists.
 var columns = map[string][]string{
-	"Context":             {"label", "type", "user_ranges", "description"},
-	"EndpointCustom":      {"interface", "line", "enabled"},
-	"EndpointSIP":         {"label", "name", "line", "templates", "transport"},
-	"EndpointSIPTemplate": {"label", "name", "templates", "transport"},
-	"Extension":           {"exten", "context", "lines", "group", "incall", "enabled"},
-	"ExtensionFeature":    {"feature", "exten", "enabled"},
-	"FuncKeyTemplate":     {"name", "keys"},
-	"Group":               {"label", "extensions", "members", "ring_strategy", "enabled"},
-	"Incall":              {"extensions", "destination", "description"},
-	"Line":                {"name", "users", "extensions", "context", "protocol"},
-	"MOH":                 {"label", "mode", "files"},
 	"OutgoingCallerID":    {"number", "type"},
-	"PhoneNumber":         {"number", "caller_id_name", "main", "shared"},
-	"Registrar":           {"name", "main_host", "backup_host", "deletable"},
-	"SIPTransport":        {"name", "options"},
-	"Tenant":              {"uuid", "sip_templates_generated"},
-	"User":                {"firstname", "lastname", "lines", "voicemail", "groups", "email", "enabled"},
 	"UserFuncKeyTemplate": {"user_id", "template_id"},
 	"UserSubscription":    {"id", "count"},
-	"Voicemail":           {"name", "number", "context", "users", "email", "enabled"},
 }

@@ -53,7 +53,7 @@ func (t *texts) UnmarshalJSON(text []byte) error {
 
 // accepted is the answer of POST /exec_request_handlers.
 type accepted struct {
-	RequestUUID string `json:"request_uuid" format:"uuid"`
+	RequestUUID string `json:"request_uuid" format:"uuid" doc:"The UUID by which to ask what became of the request."`
 }
 
 // maxCommandBody is the largest body of a request for commands. The service keeps what it says about itself.

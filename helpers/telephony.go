@@ -60,7 +60,7 @@ type Job struct {
 	Files      []JobFile         `json:"files" doc:"The files that change."`
 	Modules    []JobModule       `json:"modules" doc:"The modules that are reloaded, in order."`
 	LeftOut    leftout.Omissions `json:"left_out" doc:"What is stored and not in the files, and why."`
-	Log        []JobEntry        `json:"log"`
+	Log        []JobEntry        `json:"log" doc:"What happened, in order."`
 }
 
 // Ended reports whether the job's state is final.
@@ -74,7 +74,7 @@ type JobFile struct {
 
 // JobModule is what became of the reload of a module of Asterisk.
 type JobModule struct {
-	Module  string `json:"module"`
+	Module  string `json:"module" doc:"The module of Asterisk."`
 	State   string `json:"state" enum:"waiting,done,failed,skipped"`
 	Message string `json:"message" doc:"Why it failed or was skipped; empty otherwise."`
 }
@@ -87,7 +87,7 @@ type JobEntry struct {
 
 // Preview is how the live configuration would change.
 type Preview struct {
-	Changed bool              `json:"changed"`
+	Changed bool              `json:"changed" doc:"Whether anything would change."`
 	Files   []PreviewFile     `json:"files" doc:"The files that would change."`
 	LeftOut leftout.Omissions `json:"left_out" doc:"What is stored and would not be in the files, and why."`
 }

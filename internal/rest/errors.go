@@ -54,7 +54,7 @@ func AuthErrors(e *apierr.Error, now time.Time) any {
 	}
 	sentence := Sentence(e)
 	return authError{
-		sentence, cmp.Or(e.ID, errorID(e.Kind)), details, e.Resource,
+		sentence, errorID(e), details, e.Resource,
 		float64(now.UnixMicro()) / 1e6,
 		[]string{sentence},
 		e.Status(),
@@ -76,40 +76,16 @@ func Sentence(e *apierr.Error) string {
 	return strings.Join(parts, "; ")
 }
 
-func errorID(kind apierr.Kind) string {
-	switch kind {
-	case apierr.Invalid:
-		return "invalid-data"
-	case apierr.Unauthorized:
-		return "unauthorized"
-	case apierr.Forbidden:
-		return "forbidden"
-	case apierr.NotFound:
-		return "not-found"
-	case apierr.MethodNotAllowed:
-		return "method-not-allowed"
-	case apierr.Conflict:
-		return "conflict"
-	case apierr.PreconditionFailed:
-		return "precondition-failed"
-	case apierr.TooLarge, apierr.TargetTooLong:
-		return "too-large"
-	case apierr.NotAcceptable:
-		return "not-acceptable"
-	case apierr.UnsupportedMediaType:
-		return "unsupported-media-type"
-	case apierr.TooMany:
-		return "too-many-requests"
-	case apierr.NotImplemented:
-		return "not-implemented"
-	case apierr.Unavailable:
-		return "service-unavailable"
-	case apierr.Internal:
-		return "internal-error"
-	default:
-		return "error"
-	}
+// errorIDs are the ids of refusals that have none of their own.
+var errorIDs = map[apierr.Kind]string{
+	apierr.Invalid: "invalid-data", apierr.Unauthorized: "unauthorized", apierr.Forbidden: "forbidden", apierr.NotFound: "not-found",
+	apierr.MethodNotAllowed: "method-not-allowed", apierr.Conflict: "conflict", apierr.PreconditionFailed: "precondition-failed",
+	apierr.TooLarge: "too-large", apierr.TargetTooLong: "too-large", apierr.NotAcceptable: "not-acceptable",
+	apierr.UnsupportedMediaType: "unsupported-media-type", apierr.TooMany: "too-many-requests", apierr.NotImplemented: "not-implemented",
+	apierr.Unavailable: "service-unavailable", apierr.Internal: "internal-error",
 }
+
+func errorID(e *apierr.Error) string { return cmp.Or(e.ID, errorIDs[e.Kind], "error") }
 
 // Refusal turns any error into one that a client may read: the refusal in it, 503 if the database is unreachable, otherwise a
 // plain 500 without details.

@@ -78,7 +78,7 @@ func sameObject(a, b *Schema) bool {
 // sameDefinition compares the definitions of two schemas of one name.
 func sameDefinition(a, b *Schema) bool {
 	written := func(s *Schema) object {
-		d := definer{schemas: object{}}
+		d := definer{Service: &Service{}, schemas: object{}}
 		return object{"it": d.inline(s.bare()), "others": d.schemas}
 	}
 	return reflect.DeepEqual(written(a), written(b))

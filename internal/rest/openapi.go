@@ -69,7 +69,7 @@ func newDefinition(s *Service, ops []Operation) *definition {
 }
 
 func document(s *Service, ops []Operation) (object, error) {
-	d := definer{service: s, examples: s.Examples, docs: s.Docs, helps: s.Helps, words: s.Words, schemas: object{}}
+	d := definer{Service: s, schemas: object{}}
 	d.schemas["Error"], d.schemas["Problem"] = d.inline(d.refusal()), d.inline(SchemaOf[problem]())
 	paths, all := object{}, []object{}
 	for i := range ops {
@@ -125,13 +125,10 @@ func tagsOf(s *Service, ops []Operation) []object {
 
 // definer writes one definition. It keeps the first error.
 type definer struct {
-	service  *Service
-	examples map[string]string
-	docs     map[string]string
-	helps    map[string]string
-	words    map[string]string
-	schemas  object
-	err      error
+	*Service
+
+	schemas object
+	err     error
 }
 
 func (d *definer) fail(err error) {
@@ -142,7 +139,7 @@ func (d *definer) fail(err error) {
 
 // refusal returns the schema of the service's refusals, from the form that makes them.
 func (d *definer) refusal() *Schema {
-	body := d.service.Errors(&apierr.Error{Kind: apierr.Invalid, Message: "What was refused, and why"}, time.Time{})
+	body := d.Errors(&apierr.Error{Kind: apierr.Invalid, Message: "What was refused, and why"}, time.Time{})
 	t := reflect.TypeOf(body)
 	s := *SchemaFor(t)
 	s.Name = ""
@@ -183,7 +180,7 @@ func (d *definer) operation(op *Operation) object {
 		}
 	} else {
 		out["security"] = []object{{"token": []string{}}}
-		out["x-required-acl"] = d.service.RequiredAccess(op)
+		out["x-required-acl"] = d.RequiredAccess(op)
 	}
 	if op.Body != nil {
 		out["requestBody"] = object{
@@ -210,7 +207,7 @@ func (d *definer) body(op *Operation) object {
 
 func (d *definer) description(op *Operation) string {
 	parts := []string{}
-	if access := d.service.RequiredAccess(op); access != "" {
+	if access := d.RequiredAccess(op); access != "" {
 		parts = append(parts, "**Required ACL:** `"+access+"`")
 	}
 	if op.Description != "" {
@@ -227,7 +224,7 @@ func (d *definer) parameters(op *Operation) []object {
 	}
 	for _, name := range template.Parameters() {
 		p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}, "example": d.pathExample(name)}
-		if doc := d.docs["{"+name+"}"]; doc != "" {
+		if doc := d.Docs["{"+name+"}"]; doc != "" {
 			p["description"] = doc
 		}
 		if name == op.Pattern {
@@ -284,7 +281,7 @@ func (d *definer) parameters(op *Operation) []object {
 
 // pathExample returns an example of a path parameter. A console sends it: what is a key names no object that anybody has.
 func (d *definer) pathExample(name string) string {
-	switch example, ok := d.examples["{"+name+"}"]; {
+	switch example, ok := d.Examples["{"+name+"}"]; {
 	case ok:
 		return example
 	case strings.HasSuffix(name, "_id"):

@@ -129,7 +129,7 @@ func (d *definer) sent(s *Schema) any {
 	out := object{}
 	for i := range s.Properties {
 		p := &s.Properties[i]
-		text, ok := d.examples[p.Name]
+		text, ok := d.Examples[p.Name]
 		switch {
 		case p.ReadOnly || !p.Required && !p.isText():
 		case ok && p.Schema.needsExample():
@@ -190,10 +190,10 @@ func (d *definer) described(of string, p *Property, schema object) object {
 	said, _ := schema["description"].(string)
 	from := of + "." + p.Name // what says it
 	if said == "" {
-		said, from = told(d.docs, of, p.Name)
+		said, from = told(d.Docs, of, p.Name)
 	}
 	whole := strings.TrimSpace(said + p.rules())
-	help, key := told(d.helps, of, p.Name)
+	help, key := told(d.Helps, of, p.Name)
 	if key == "" || key == p.Name && from != p.Name { // there is none, or it is of other attributes that have this name
 		help = said
 	}
@@ -257,7 +257,7 @@ func (d *definer) properties(s *Schema, out object) {
 	for i := range s.Properties {
 		p := &s.Properties[i]
 		schema := d.schema(p.Schema)
-		if example, ok := d.examples[p.Name]; ok && p.Schema.needsExample() {
+		if example, ok := d.Examples[p.Name]; ok && p.Schema.needsExample() {
 			schema["example"] = example
 		}
 		beside := d.described(s.Name, p, schema)

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"net/http"
 	"strings"
 
@@ -35,7 +34,7 @@ func wantsProblem(header http.Header) bool {
 }
 
 func problemOf(e *apierr.Error) problem {
-	out := problem{Title: http.StatusText(e.Status()), Status: e.Status(), Detail: Sentence(e), ErrorID: cmp.Or(e.ID, errorID(e.Kind))}
+	out := problem{Title: http.StatusText(e.Status()), Status: e.Status(), Detail: Sentence(e), ErrorID: errorID(e)}
 	for _, name := range e.About {
 		out.Errors = append(out.Errors, problemPart{Detail: e.Message, Pointer: pointer(name)})
 	}

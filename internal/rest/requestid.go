@@ -1,8 +1,7 @@
 package rest
 
 import (
-	"encoding/hex"
-	"math/rand/v2"
+	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/redact"
 )
@@ -16,7 +15,7 @@ func RequestID(sent []string, isToken func(string) bool) string {
 	if len(sent) == 1 && isRequestID(sent[0]) && (isToken == nil || !isToken(sent[0])) && redact.String(sent[0]) == sent[0] {
 		return sent[0]
 	}
-	return newRequestID()
+	return uuid.NewString()
 }
 
 // isRequestID matches ^[A-Za-z0-9._-]{1,64}$.
@@ -32,24 +31,4 @@ func isRequestID(s string) bool {
 		}
 	}
 	return true
-}
-
-// newRequestID returns a random UUID (version 4). It must be unique, not secret: the runtime's ChaCha8 generator suffices, and
-// needs no system call for each request.
-func newRequestID() string {
-	var id [16]byte
-	high, low := rand.Uint64(), rand.Uint64() //nolint:gosec // unique, not secret
-	for i := range 8 {
-		id[i], id[8+i] = byte(high>>(8*i)), byte(low>>(8*i)) //nolint:gosec // its low byte is what is meant
-	}
-	id[6] = id[6]&0x0f | 0x40
-	id[8] = id[8]&0x3f | 0x80
-	var text [36]byte
-	hex.Encode(text[0:8], id[0:4])
-	hex.Encode(text[9:13], id[4:6])
-	hex.Encode(text[14:18], id[6:8])
-	hex.Encode(text[19:23], id[8:10])
-	hex.Encode(text[24:36], id[10:16])
-	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
-	return string(text[:])
 }

@@ -33,7 +33,7 @@ func Reading(words map[string]string, keys ...string) string {
 }
 
 // reading returns how people read a name, as it begins a sentence: "Ring strategy".
-func (d *definer) reading(keys ...string) string { return sentence(Reading(d.words, keys...)) }
+func (d *definer) reading(keys ...string) string { return sentence(Reading(d.Words, keys...)) }
 
 // plain is the reading of a name that anybody finds without words: a client that knows none shows it so.
 func plain(name string) string {
@@ -68,7 +68,7 @@ func kind(object string) string {
 func (d *definer) labels(of, name string, values []string) object {
 	out := object{}
 	if values == nil {
-		for key := range d.words {
+		for key := range d.Words {
 			for _, attribute := range []string{name, of + "." + name} {
 				if value, ok := strings.CutPrefix(key, attribute+"="); ok {
 					values = append(values, value)
@@ -104,15 +104,15 @@ func parameter(segment string) bool { return strings.HasPrefix(segment, "{") }
 
 // columns adds to the named objects which of their attributes people look for first.
 func (d *definer) columns() {
-	for _, name := range slices.Sorted(maps.Keys(d.service.Columns)) {
+	for _, name := range slices.Sorted(maps.Keys(d.Columns)) {
 		schema, _ := d.schemas[name].(object)
 		properties, _ := schema["properties"].(object)
-		for _, column := range d.service.Columns[name] {
+		for _, column := range d.Columns[name] {
 			if properties[column] == nil {
 				d.fail(fmt.Errorf("%s has no attribute %s for a column", name, column))
 				return
 			}
 		}
-		schema["x-columns"] = d.service.Columns[name]
+		schema["x-columns"] = d.Columns[name]
 	}
 }

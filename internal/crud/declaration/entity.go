@@ -28,11 +28,11 @@ type Base struct {
 type Entity struct {
 	*Base
 
-	Path, Singular, Param, Title, Rel string
-	Table, Owner                      string
-	Keys, Names                       []string
-	Known                             map[string]string
-	Scope                             Scope
+	Path, Singular, Param, Title, Rel, About string
+	Table, Owner                             string
+	Keys, Names, Lists                       []string
+	Known                                    map[string]string
+	Scope                                    Scope
 
 	// Of is the type of the objects, and Columns those of their fields that are stored in the table.
 	Of      reflect.Type
@@ -67,7 +67,7 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 		declared: declared[T]{r},
 		Entity: &Entity{
 			Base: base, Path: r.Path, Singular: r.Singular, Param: r.Param, Title: r.Title, Rel: cmp.Or(r.Rel, Underscored(r.Path)), Table: r.Table,
-			Owner: cmp.Or(r.Owner, TenantColumn), Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, Of: of, Columns: ColumnsOf(of),
+			Owner: cmp.Or(r.Owner, TenantColumn), Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists, Of: of, Columns: ColumnsOf(of),
 			byName: map[string]Column{}, Schema: rest.SchemaFor(of),
 		},
 	}

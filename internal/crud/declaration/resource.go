@@ -18,6 +18,9 @@ type Resource[T Pointer] struct {
 	Singular string
 	Param    string
 	Title    string
+	// About says in a sentence what the objects are, and Lists names the attributes that people look for first in a list of them.
+	About string
+	Lists []string
 	// Rel is the collection's name in an object's links; by default the path, with _ for the slashes and hyphens.
 	Rel   string
 	Table string

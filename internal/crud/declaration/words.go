@@ -27,6 +27,16 @@ func (b *Base) One(singular string) string {
 	return "a " + text
 }
 
+// Named says how a path names an object: "The UUID of the group, or its number."
+func (k *Entity) Named() string {
+	var kinds []string
+	for _, key := range k.Keys {
+		kinds = append(kinds, map[ColumnKind]string{Identifier: "UUID", Integer: "number", Text: "name"}[k.byName[key].Kind])
+	}
+	kinds[0] += " of the " + rest.Reading(k.Words, k.Singular)
+	return "The " + strings.Join(kinds, ", or its ") + "."
+}
+
 // Capitalized returns a name as it begins a sentence.
 func Capitalized(name string) string {
 	name = Spaced(name)
