@@ -87,7 +87,7 @@ func Rows() []storetest.Row {
 
 		"auth_external_config": {Filled: []string{"sealed"}},
 	}
-	for table, fields := range s.engine.Rows() {
+	for table, fields := range s.engine.Described().Rows() {
 		row := beside[table]
 		row.Table, row.Fields = table, fields
 		rows = append(rows, row)

@@ -224,9 +224,9 @@ func refersTo(kinds []destinationKind) map[string]string {
 // checkDestinations panics because of what a declaration forgets, which every start reports: destinations that are kept nowhere, and what
 // they lead to and nobody declares.
 func checkDestinations(e *crud.Engine) {
-	for of, beside := range e.Beside() {
-		if _, kept := beside[destinationTable]; !kept && placesIn(of) != nil {
-			panic(fmt.Sprintf("%s has destinations, and its collection no destinationsOf", of))
+	for _, k := range e.Entities() {
+		if k.KeptBeside[destinationTable] == nil && placesIn(k.Of) != nil {
+			panic(fmt.Sprintf("%s has destinations, and its collection no destinationsOf", k.Of))
 		}
 	}
 	for _, k := range slices.Concat(destinationKinds, funcKeyKinds) {

@@ -13,7 +13,7 @@ import (
 var Harmless, Unharmed = harmless, unharmed
 
 // Rows are the structs of the tables' rows, by table.
-func Rows() map[string]any { return operated().Rows() }
+func Rows() map[string]any { return operated().Described().Rows() }
 
 // Described is what the service's collections declare.
 func Described() crud.Described { return operated().Described() }
@@ -93,8 +93,8 @@ func SlotsOfShelf() (names []string) {
 // DestinationColumns returns the columns by which the tables of destinations refer to objects that there are.
 func DestinationColumns() map[string][]string {
 	e, out := operated(), map[string][]string{}
-	for _, beside := range e.Beside() {
-		for table, columns := range beside {
+	for _, k := range e.Described().Collections {
+		for table, columns := range k.KeptBeside {
 			out[table] = append(out[table], columns...)
 		}
 	}

@@ -29,8 +29,7 @@ func (e *Engine) Reading(read func(ctx context.Context, c store.Conn, r *rest.Re
 // Describe lets a service's definition say what the collections declare of themselves, where the service says nothing else.
 func (e *Engine) Describe(s *rest.Service) {
 	s.Docs, s.Tags, s.Columns = maps.Clone(s.Docs), maps.Clone(s.Tags), maps.Clone(s.Columns)
-	for _, of := range e.collections {
-		k := of.entity()
+	for _, k := range e.Entities() {
 		param, tag := "{"+k.Param+"}", declaration.Underscored(k.Path)
 		s.Docs[param], s.Tags[tag] = cmp.Or(s.Docs[param], k.Named()), cmp.Or(s.Tags[tag], k.About)
 		if k.Lists != nil {

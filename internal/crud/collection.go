@@ -30,14 +30,13 @@ type CollectionOf[T declaration.Pointer] struct {
 	// document is set if the objects are documents.
 	document *DocumentOf[T]
 	// sides are those that the objects have of relations.
-	sides []*side
+	sides []*DeclaredSide
 }
 
 // table is the part of a collection that does not depend on its type.
 type table interface {
 	describer
 	objects() *rights.Objects
-	keptBeside() map[string][]string
 	mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error
 	EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
 	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error
@@ -77,19 +76,16 @@ func (k *CollectionOf[T]) objects() *rights.Objects { return k.Objects }
 // object's keys, or what the resource's Also returns.
 func (k *CollectionOf[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (T, error) {
 	o, err := k.Row(ctx, c, tenantUUID, r.Param(k.Param))
-	if err != nil {
-		return declaration.Null[T](), err
+	if err == nil {
+		err = k.checkReadable(ctx, c, r, o)
 	}
-	if err := k.checkReadable(ctx, c, r, o); err != nil {
-		return declaration.Null[T](), err
+	if err == nil {
+		err = k.LoadOwn(ctx, c, []T{o})
 	}
-	if err := rights.RefuseDenied(r, rights.AliasesOf(k.Entity, o)); err != nil {
-		return declaration.Null[T](), err
+	if err == nil {
+		err = k.refuseDenied(r, o)
 	}
-	if err := k.LoadOwn(ctx, c, []T{o}); err != nil {
-		return declaration.Null[T](), err
-	}
-	return o, k.refuseAlso(r, o)
+	return o, err
 }
 
 // After returns a tenant's next objects whose first key is greater than a value, ordered by it, as a client of the tenant reads
@@ -122,35 +118,31 @@ func (k *CollectionOf[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, 
 
 // Insert creates an object from change.New, in change.Tenant, and leaves there the object as a client reads it.
 func (k *CollectionOf[T]) Insert(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	if err := k.insert(ctx, c, change); err != nil {
-		return k.Refused(err, change.New)
-	}
-	return nil
+	return k.refused(k.insert(ctx, c, change), change)
 }
 
 // InsertAll is Insert for many objects of one collection, in one statement: for each change, New is the object without what the server
 // decides, and then has its columns. The columns are texts, numbers, truth values and UUIDs, none of which the database generates.
 func (k *CollectionOf[T]) InsertAll(ctx context.Context, c store.Conn, all []*declaration.Change[T]) error {
-	if err := k.insertAll(ctx, c, all); err != nil {
-		return k.Refused(err, all[0].New)
-	}
-	return nil
+	return k.refused(k.insertAll(ctx, c, all), all[0])
 }
 
 // Update changes change.Old, as Find or Select returned it, by edit, and leaves the result in change.New.
 func (k *CollectionOf[T]) Update(ctx context.Context, c store.Conn, change *declaration.Change[T], edit func(o T) error) error {
-	if err := k.edit(ctx, c, change, edit); err != nil {
-		return k.Refused(err, change.New)
-	}
-	return nil
+	return k.refused(k.edit(ctx, c, change, edit), change)
 }
 
 // Delete deletes change.Old.
 func (k *CollectionOf[T]) Delete(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	if err := k.erase(ctx, c, change); err != nil {
+	return k.refused(k.erase(ctx, c, change), change)
+}
+
+// refused says for a client why a change is refused that breaks a constraint.
+func (k *CollectionOf[T]) refused(err error, change *declaration.Change[T]) error {
+	if declaration.IsNull(change.New) {
 		return k.Refused(err, change.Old)
 	}
-	return nil
+	return k.Refused(err, change.New)
 }
 
 // withhold empties the attributes of objects that the caller of ctx is denied to read.
@@ -163,10 +155,10 @@ func (k *CollectionOf[T]) withhold(ctx context.Context, objects []T) error {
 	return nil
 }
 
-// refuseAlso refuses a caller who is denied the operation by another path of the object.
-func (k *CollectionOf[T]) refuseAlso(r *rest.Request, o T) error {
-	if k.Also == nil {
-		return nil
+// refuseDenied refuses a caller who is denied the operation under another key of the object that its path names, or by another path.
+func (k *CollectionOf[T]) refuseDenied(r *rest.Request, o T) error {
+	if err := rights.RefuseDenied(r, rights.AliasesOf(k.Entity, o)); err != nil || k.Also == nil {
+		return err
 	}
 	return rights.NotDenied(r, k.Also(r, o)...)
 }

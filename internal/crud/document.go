@@ -71,7 +71,7 @@ func (d DocumentOf[T]) On(e *Engine) *DocumentsOf[T] {
 func (d *DocumentsOf[T]) declare() []rest.Operation {
 	what, schema := d.k.Plural(d.k.Path), d.k.Schema
 	all := []rest.Operation{
-		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.read},
+		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.k.engine.Reading(d.read)},
 		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.Style.CreateStatus, Reply: schema, Tagged: true, Handle: d.create},
 		{
 			Method: http.MethodPut, ID: "update", Summary: "Change the " + what, Description: "What is not sent and not required stays as it is.",
@@ -104,6 +104,21 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 		}
 		d.operations[action] = op
 		out = append(out, op)
+	}
+	return out
+}
+
+func (d *DocumentsOf[T]) entity() *declaration.Entity { return d.k.Entity }
+
+// RecordGone writes to the audit that all documents of a tenant are deleted.
+func (d *DocumentsOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	return d.k.RecordGone(ctx, c, r, tenantUUID)
+}
+
+func (d *DocumentsOf[T]) describe() DescribedDocument {
+	out := DescribedDocument{Entity: d.k.Entity, Blank: d.Blank != nil, Operations: d.operations}
+	if out.Resource, out.Object = d.place(d.k.Keys[1:]); len(d.k.Keys) > 1 {
+		out.Object = ""
 	}
 	return out
 }
@@ -158,33 +173,24 @@ func (d *DocumentsOf[T]) none(tenantUUID string, parameters []string) (any, erro
 	return d.Blank(o), nil
 }
 
-func (d *DocumentsOf[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	scope, err := d.k.engine.TenantOf(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
+func (d *DocumentsOf[T]) read(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+	err := rights.MayRead(ctx, c, d.k.Entity, scope)
+	if err == nil && d.k.Scope == declaration.Global {
+		scope, err = tenant.Master(ctx, c)
 	}
-	var body any
-	err = d.k.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := rights.MayRead(ctx, c, d.k.Entity, scope); err != nil {
-			return err
-		}
-		if d.k.Scope == declaration.Global {
-			if scope, err = tenant.Master(ctx, c); err != nil {
-				return err
-			}
-		}
-		o, err := d.Of(ctx, c, scope, d.parameters(r)...)
-		if body = o; err == nil && declaration.IsNull(o) {
-			body, err = d.none(scope, d.parameters(r))
-		}
-		return err
-	})
-	return rest.Reply{Body: body}, err
+	if err != nil {
+		return nil, err
+	}
+	o, err := d.Of(ctx, c, scope, d.parameters(r)...)
+	if err == nil && declaration.IsNull(o) {
+		return d.none(scope, d.parameters(r))
+	}
+	return o, err
 }
 
 // write finds the document and lets do change it, in one transaction.
 func (d *DocumentsOf[T]) write(ctx context.Context, change *declaration.Change[T], do func(ctx context.Context, c store.Conn) error) error {
-	err := d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+	return d.k.refused(d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		if err := rights.MayWrite(ctx, c, d.k.Entity, change.Tenant); err != nil {
 			return err
 		}
@@ -199,11 +205,7 @@ func (d *DocumentsOf[T]) write(ctx context.Context, change *declaration.Change[T
 			return err
 		}
 		return do(ctx, c)
-	})
-	if err != nil {
-		return d.k.Refused(err, change.New)
-	}
-	return nil
+	}), change)
 }
 
 // checkIfMatch refuses a change if the document is not the one that the client has read, or does not exist.

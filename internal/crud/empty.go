@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -33,8 +34,8 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 	}
 	var statements []string
 	for _, r := range e.relations {
-		if len(r.only) > 0 && r.left.Owned() {
-			statements = append(statements, "DELETE FROM "+r.table+" WHERE "+r.left.Refers+" IN (SELECT "+r.left.KeyColumn().Name+" FROM "+r.left.Table+" WHERE tenant_uuid = $1)")
+		if len(r.Only) > 0 && r.Left.Owned() {
+			statements = append(statements, "DELETE FROM "+r.table+" WHERE "+r.Left.Refers+" IN (SELECT "+r.Left.KeyColumn().Name+" FROM "+r.Left.Table+" WHERE tenant_uuid = $1)")
 		}
 	}
 	slices.Sort(statements)
@@ -89,21 +90,29 @@ type Kind struct {
 // CountOf returns of what Empty would delete how many there are, in the order of their paths, without what the tenant has none of. The settings
 // that go with the tenant are last.
 func (e *Engine) CountOf(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
-	var all []describer
+	var all []*declaration.Entity
 	for _, t := range slices.Backward(e.owning()) {
-		all = append(all, t)
+		all = append(all, t.entity())
 	}
-	return e.count(ctx, c, tenantUUID, append(all, e.documents...))
+	out, err := e.count(ctx, c, tenantUUID, all)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := e.CountSettings(ctx, c, tenantUUID)
+	return append(out, settings...), err
 }
 
 // CountSettings returns how many documents a tenant has stored, by their paths.
 func (e *Engine) CountSettings(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
-	return e.count(ctx, c, tenantUUID, e.documents)
+	var all []*declaration.Entity
+	for _, d := range e.documents {
+		all = append(all, d.entity())
+	}
+	return e.count(ctx, c, tenantUUID, all)
 }
 
-func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, of []describer) (out []Kind, err error) {
-	for _, d := range of {
-		k := d.entity()
+func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, of []*declaration.Entity) (out []Kind, err error) {
+	for _, k := range of {
 		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE tenant_uuid = $1", tenantUUID)
 		if err != nil {
 			return nil, err
@@ -187,7 +196,7 @@ func (k *CollectionOf[T]) EraseWhere(ctx context.Context, c store.Conn, r *rest.
 	}
 	var statements []string
 	for _, s := range k.sides {
-		if len(s.relation.only) > 0 {
+		if len(s.relation.Only) > 0 {
 			statements = append(statements, "DELETE FROM "+s.Joining+" WHERE "+query.Listed(k.DB, s.Refers, k.KeyColumn().Kind, "$1"))
 		}
 	}

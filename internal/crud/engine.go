@@ -22,11 +22,11 @@ type Engine struct {
 	changes.Transactions
 	*rights.Registry
 
-	collections map[reflect.Type]table // *CollectionOf[T], by T
-	byPath      map[string]table       // the same, as a ref tag names them
-	relations   map[string]*relation   // by their names
-	joins       []func()               // make them, when all collections are declared
-	documents   []describer
+	collections map[reflect.Type]table       // *CollectionOf[T], by T
+	byPath      map[string]table             // the same, as a ref tag names them
+	relations   map[string]*DeclaredRelation // by their names
+	joins       []func()                     // make them, when all collections are declared
+	documents   []documents
 	children    []func() DescribedChildren
 	nested      map[reflect.Type]map[string]any // *NestedOf[T], by T and the attribute
 	parts       []func() DescribedPart
@@ -63,7 +63,7 @@ func (e *Engine) Operations() []rest.Operation {
 	joining := map[string][]rights.Hidden{}
 	for _, name := range slices.Sorted(maps.Keys(e.relations)) {
 		r := e.relations[name]
-		joining[r.table] = append(joining[r.table], rights.HiddenLinks(r.left.linked(), r.right.linked()))
+		joining[r.table] = append(joining[r.table], rights.HiddenLinks(r.Left.linked(), r.Right.linked()))
 	}
 	e.Check(joining)
 	for i := range e.derived {
@@ -94,36 +94,13 @@ func (e *Engine) Operations() []rest.Operation {
 func (e *Engine) Picture(ctx context.Context, resource string, picture any) (any, error) {
 	var members *declaration.Entity
 	for _, r := range e.relations {
-		for _, s := range []*side{r.left, r.right} {
-			if s.list != nil && s.Path+"/"+s.list.Path == resource {
+		for _, s := range []*DeclaredSide{r.Left, r.Right} {
+			if s.Set != nil && s.Path+"/"+s.Set.Path == resource {
 				members = s.other.Entity
 			}
 		}
 	}
 	return e.Registry.Picture(ctx, resource, picture, members, e.replies[resource])
-}
-
-// Rows returns a zero value of the row struct of each collection and each document, by table, for tests.
-func (e *Engine) Rows() map[string]any {
-	out := map[string]any{}
-	add := func(k *declaration.Entity) { out[k.Table] = reflect.Zero(k.Of).Interface() }
-	for _, k := range e.collections {
-		add(k.entity())
-	}
-	for _, d := range e.documents {
-		add(d.entity())
-	}
-	return out
-}
-
-// Beside returns, by the struct of each collection, the other tables that have own data of its objects, with the columns that refer to these
-// and to others.
-func (e *Engine) Beside() map[reflect.Type]map[string][]string {
-	out := map[reflect.Type]map[string][]string{}
-	for of, k := range e.collections {
-		out[of] = k.keptBeside()
-	}
-	return out
 }
 
 // collectionOf is [Of].

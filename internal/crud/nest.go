@@ -76,7 +76,7 @@ func (n NestOf[L, R]) On(e *Engine) {
 
 // diff returns a change of the links of an object.
 func (n *nest[L, R]) diff(change *declaration.Change[L], of L) *diff {
-	return &diff{request: change.Request, tenant: change.Tenant, near: n.Relation.on(n.engine).left, object: of, nested: true}
+	return &diff{request: change.Request, tenant: change.Tenant, near: n.Relation.on(n.engine).Left, object: of, nested: true}
 }
 
 // shaped returns the schema of the attribute, from that of one object.
@@ -94,17 +94,16 @@ func (n *nest[L, R]) shaped(one *rest.Schema) *rest.Schema {
 func (n *nest[L, R]) body() *rest.Schema {
 	k := collectionOf[R](n.engine)
 	out := *k.bodies().inner
-	out.Name = collectionOf[L](n.engine).Schema.Name + "Nested" + k.Schema.Name
-	out.Key = k.Keys[0]
-	out.Properties = nil
-	for _, p := range k.bodies().inner.Properties {
+	out.Name, out.Key = collectionOf[L](n.engine).Schema.Name+"Nested"+k.Schema.Name, k.Keys[0]
+	out.Properties = slices.Clone(out.Properties)
+	for i := range out.Properties {
+		p := &out.Properties[i]
 		p.Required = p.Required && !slices.Contains(n.Fills, p.Name)
 		if p.Name == out.Key {
 			key := *p.Schema
 			key.Nullable = true
 			p.ReadOnly, p.Schema = false, &key
 		}
-		out.Properties = append(out.Properties, p)
 	}
 	return &out
 }
@@ -113,13 +112,9 @@ func (n *nest[L, R]) body() *rest.Schema {
 func (n *nest[L, R]) partial() *rest.Schema {
 	k := collectionOf[R](n.engine)
 	out := *k.bodies().innerUpdate
-	out.Name = k.Schema.Name + "Nested"
-	out.Properties = nil
-	for _, p := range k.bodies().innerUpdate.Properties {
-		if p.Name == k.Keys[0] {
-			p.ReadOnly = false
-		}
-		out.Properties = append(out.Properties, p)
+	out.Name, out.Properties = k.Schema.Name+"Nested", slices.Clone(out.Properties)
+	if key := out.Property(k.Keys[0]); key != nil {
+		key.ReadOnly = false
 	}
 	return &out
 }
@@ -203,17 +198,12 @@ func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *declarati
 	if declaration.IsNull(change.Old) {
 		return nil, nil
 	}
-	return collectionOf[R](n.engine).Select(ctx, c, n.Relation.on(n.engine).left.among("$1"), collectionOf[L](n.engine).Key(change.Old))
+	return collectionOf[R](n.engine).Select(ctx, c, n.Relation.on(n.engine).Left.among("$1"), collectionOf[L](n.engine).Key(change.Old))
 }
 
 func (n *nest[L, R]) among(items []item[R], o R) bool {
 	k := collectionOf[R](n.engine)
-	for i := range items {
-		if !declaration.IsNull(items[i].found) && k.Key(items[i].found) == k.Key(o) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(items, func(i item[R]) bool { return !declaration.IsNull(i.found) && k.Key(i.found) == k.Key(o) })
 }
 
 // resolve finds the object that an item stands for, or drafts a new one.
@@ -255,21 +245,16 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *declarat
 	return err
 }
 
-func (n *nest[L, R]) missing(key any) error {
-	k := collectionOf[R](n.engine)
-	if number, ok := key.(json.Number); ok {
-		key, _ = number.Int64()
-	}
-	return declaration.Missing(n.Name, k.Title, k.Keys[0], key)
-}
-
 // named returns an object that is to be linked.
 func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *declaration.Change[L], key any) (R, error) {
 	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
 	o, err := k.Row(ctx, c, change.Tenant, strings.ToLower(fmt.Sprint(key)))
 	switch e := apierr.As(err); {
 	case e != nil && e.Kind == apierr.NotFound:
-		return declaration.Null[R](), n.missing(key)
+		if number, ok := key.(json.Number); ok {
+			key, _ = number.Int64()
+		}
+		return declaration.Null[R](), declaration.Missing(n.Name, k.Title, k.Keys[0], key)
 	case err != nil:
 		return declaration.Null[R](), err
 	}
@@ -291,8 +276,8 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *declaration.
 		if err := rights.MayNest(r, rights.AccessOf(n.engine.Service, "/"+k.Path, "create")); err != nil {
 			return nil, err
 		}
-		if of := n.Relation.on(n.engine); slices.Contains(of.only, "create") {
-			if err := l.NotDenied(r, change.New, declaration.Dotted(of.path)+".create"); err != nil {
+		if of := n.Relation.on(n.engine); slices.Contains(of.Only, "create") {
+			if err := l.NotDenied(r, change.New, declaration.Dotted(of.Path)+".create"); err != nil {
 				return nil, err
 			}
 		}
@@ -439,7 +424,7 @@ type NestListOf[L, R declaration.Pointer] struct {
 
 // On declares the attribute on an engine.
 func (n NestListOf[L, R]) On(e *Engine) {
-	schema := func() *rest.Schema { return n.Relation.on(e).right.listSchema() }
+	schema := func() *rest.Schema { return n.Relation.on(e).Right.listSchema() }
 	NestedOf[R]{
 		Name: n.Name, Body: schema, Partial: schema,
 		Write: func(ctx context.Context, c store.Conn, change *declaration.Change[R], value any) (any, error) {
@@ -447,8 +432,8 @@ func (n NestListOf[L, R]) On(e *Engine) {
 			if len(items) == 0 && declaration.IsNull(change.Old) {
 				return nil, nil
 			}
-			s := n.Relation.on(e).right
-			if err := rights.MayNest(change.Request, rights.Accesses(s.Entity, change.New, declaration.Dotted(s.list.Path)+".update")...); err != nil {
+			s := n.Relation.on(e).Right
+			if err := rights.MayNest(change.Request, rights.Accesses(s.Entity, change.New, declaration.Dotted(s.Set.Path)+".update")...); err != nil {
 				return nil, err
 			}
 			d := &diff{request: change.Request, tenant: change.Tenant, near: s, object: change.New}

@@ -65,7 +65,7 @@ func (k *CollectionOf[T]) nestedAs(name string) *NestedOf[T] {
 	return n
 }
 
-// DraftOf is a new object as a client sent it, with what is nested in it: checked, and not yet stored.
+// DraftOf is an object as a client sent it, with what is nested in it: checked, and not yet stored.
 type DraftOf[T declaration.Pointer] struct {
 	request *rest.Request
 	sent    rest.Object
@@ -163,16 +163,10 @@ func (k *CollectionOf[T]) make(ctx context.Context, c store.Conn, tenantUUID str
 	if err := prepareNested(ctx, c, change, d.nested); err != nil {
 		return nil, err
 	}
-	if err := k.insertRow(ctx, c, change); err != nil {
-		return nil, k.Refused(err, change.New)
+	load := func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
+		return k.RunLoad(ctx, c, []T{change.New})
 	}
-	if err := k.save(ctx, c, change); err != nil {
-		return nil, k.Refused(err, change.New)
-	}
-	if err := k.RunLoad(ctx, c, []T{change.New}); err != nil {
-		return nil, err
-	}
-	if err := k.conclude(ctx, c, change); err != nil {
+	if err := k.run(ctx, c, change, k.insertRow, k.save, load, k.conclude); err != nil {
 		return nil, k.Refused(err, change.New)
 	}
 	nested, err := writeNested(ctx, c, change, d.nested)

@@ -42,7 +42,7 @@ type PartOf[T, P declaration.Pointer] struct {
 // On declares the part on an engine.
 func (p PartOf[T, P]) On(e *Engine) {
 	e.parts = append(e.parts, func() DescribedPart {
-		return DescribedPart{Of: collectionOf[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: rest.SchemaFor(declaration.StructOf[P]())}
+		return DescribedPart{Of: collectionOf[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: p.schema()}
 	})
 	if p.Nested {
 		p.nested(e).On(e)
@@ -50,30 +50,26 @@ func (p PartOf[T, P]) On(e *Engine) {
 	e.declare(func() []rest.Operation {
 		k := collectionOf[T](e)
 		k.auditPart(func(o T) any { return p.Field(o) })
-		schema := rest.SchemaFor(declaration.StructOf[P]())
+		schema := p.schema()
 		if len(p.Only) == 0 || slices.Contains(p.Only, "read") {
 			k.ReadApart(declaration.AttributeOf(func(o T) any { return p.Field(o) }), append(p.readNamed(), declaration.Dotted(p.Path))...)
 		}
 		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
 		id := cmp.Or(p.ID, k.Singular+"_"+declaration.Underscored(p.Path))
-		body := schema.Partial()
-		if p.Whole {
-			body = schema
-		}
 		what := e.Plural(p.Path) + " of " + e.One(k.Singular)
 		ops := []rest.Operation{
-			{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read the " + what, Reply: schema, Handle: p.read(k, nil)},
-			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: body, Handle: p.write(k)},
+			{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read the " + what, Reply: schema, Handle: p.read(k, false)},
+			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: p.body(), Handle: p.write(k, false)},
 		}
 		if p.Name != "" {
 			e.Word(p.Name, func(word string) error {
-				_, err := p.named(schema, word)
+				_, err := p.named(word)
 				return err
 			})
 			one, id := &schema.Properties[0], strings.TrimSuffix(id, "s")
 			named := []rest.Operation{
-				{Method: http.MethodGet, ID: "get_" + id, Summary: "Read one of the " + what, Reply: one.Schema, Handle: p.read(k, schema)},
-				{Method: http.MethodPut, ID: "update_" + id, Summary: "Change one of the " + what, Body: one.Schema, Handle: p.writeNamed(k, schema)},
+				{Method: http.MethodGet, ID: "get_" + id, Summary: "Read one of the " + what, Reply: one.Schema, Handle: p.read(k, true)},
+				{Method: http.MethodPut, ID: "update_" + id, Summary: "Change one of the " + what, Body: one.Schema, Handle: p.write(k, true)},
 			}
 			for _, op := range named {
 				op.Path = path + "/{" + p.Name + "}"
@@ -102,86 +98,100 @@ func (p PartOf[T, P]) On(e *Engine) {
 // readNamed returns the paths, as words, by which a client reads one property of the part.
 func (p PartOf[T, P]) readNamed() (paths []string) {
 	if p.Name != "" {
-		for _, property := range rest.SchemaFor(declaration.StructOf[P]()).Properties {
+		for _, property := range p.schema().Properties {
 			paths = append(paths, declaration.Dotted(p.Path)+"."+property.Name)
 		}
 	}
 	return paths
 }
 
-// read returns the part, or the property of it that the path names if names is set.
-func (p PartOf[T, P]) read(k *CollectionOf[T], names *rest.Schema) rest.Handler {
-	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, err := k.engine.TenantOf(ctx, r)
+// read returns the part, or the property of it that the path names.
+func (p PartOf[T, P]) read(k *CollectionOf[T], named bool) rest.Handler {
+	return k.engine.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+		o, err := k.NamedIn(ctx, c, r, scope)
 		if err != nil {
-			return rest.Reply{}, err
+			return nil, err
 		}
-		var o T
-		err = k.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-			if o, err = k.NamedIn(ctx, c, r, scope); err != nil || names != nil {
-				return err
+		shown, err := p.shown(r, named)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range p.readNamed() {
+			if err := k.NotDenied(r, o, path+".read"); err != nil && !named {
+				return nil, err
 			}
-			for _, path := range p.readNamed() {
-				if err := k.NotDenied(r, o, path+".read"); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return rest.Reply{}, err
 		}
-		if names == nil {
-			return rest.Reply{Body: p.Field(o)}, nil
-		}
-		property, err := p.named(names, r.Param(p.Name))
-		if err != nil {
-			return rest.Reply{}, err
-		}
-		return rest.Reply{Body: property(p.Field(o))}, nil
+		return shown(p.Field(o)), nil
+	})
+}
+
+// schema describes the part.
+func (p PartOf[T, P]) schema() *rest.Schema { return rest.SchemaFor(declaration.StructOf[P]()) }
+
+// body describes what clients send of it.
+func (p PartOf[T, P]) body() *rest.Schema {
+	if p.Whole {
+		return p.schema()
 	}
+	return p.schema().Partial()
+}
+
+// shown returns what a request shows of the part, or changes: all of it, or the property that the path names.
+func (p PartOf[T, P]) shown(r *rest.Request, named bool) (func(part P) any, error) {
+	if named {
+		return p.named(r.Param(p.Name))
+	}
+	return func(part P) any { return part }, nil
 }
 
 // named returns what reads the property that a path names.
-func (p PartOf[T, P]) named(schema *rest.Schema, name string) (func(part P) any, error) {
-	property := schema.Property(name)
+func (p PartOf[T, P]) named(name string) (func(part P) any, error) {
+	property := p.schema().Property(name)
 	if property == nil {
 		return nil, apierr.New(apierr.NotFound, "%s has no such part", declaration.Capitalized(p.Path))
 	}
 	return func(part P) any { return reflect.ValueOf(part).Elem().FieldByIndex(property.Index()).Interface() }, nil
 }
 
-func (p PartOf[T, P]) write(k *CollectionOf[T]) rest.Handler {
+// write changes the part, or the property of it that the path names, of the object that the path names: what a GET of the path shows.
+func (p PartOf[T, P]) write(k *CollectionOf[T], named bool) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, sent, err := k.engine.Begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part P) error {
-			return p.take(ctx, c, part, sent)
-		}, func(part P) any { return part }, sent)
+		shown, err := p.shown(r, named)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		if named {
+			sent = p.schema().Object(map[string]any{r.Param(p.Name): sent.Values()})
+		}
+		return rest.Reply{}, k.changeIn(ctx, &declaration.Change[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o T) error {
+			if err := p.notDenied(k, r, o, sent); err != nil {
+				return err
+			}
+			return p.take(ctx, c, p.Field(o), sent, p.Whole && !named)
+		}, func(o T) any { return shown(p.Field(o)) })
 	}
 }
 
-// take changes the part as a client sent it.
-func (p PartOf[T, P]) take(ctx context.Context, c store.Conn, part P, sent rest.Object) error {
+// take changes the part as a client sent it. whole says that nothing else of it stays.
+func (p PartOf[T, P]) take(ctx context.Context, c store.Conn, part P, sent rest.Object, whole bool) error {
 	old := declaration.Cloned(part)
-	if p.Whole {
+	if whole {
 		reflect.ValueOf(part).Elem().SetZero()
 	}
-	if err := sent.Into(part); err != nil {
+	if err := sent.Into(part); err != nil || p.Merge == nil {
 		return err
 	}
-	return p.merge(ctx, c, old, part, sent)
+	return p.Merge(ctx, c, old, part, sent)
 }
 
 // nested returns the attribute by which the object's body has the part.
 func (p PartOf[T, P]) nested(e *Engine) NestedOf[T] {
 	schema := func() *rest.Schema {
-		body := *rest.SchemaFor(declaration.StructOf[P]()).Partial()
-		if p.Whole {
-			body = *rest.SchemaFor(declaration.StructOf[P]())
-		}
+		body := *p.body()
 		body.Nullable = true
 		return &body
 	}
@@ -198,7 +208,7 @@ func (p PartOf[T, P]) nested(e *Engine) NestedOf[T] {
 					return err
 				}
 			}
-			return p.take(ctx, c, p.Field(change.New), part)
+			return p.take(ctx, c, p.Field(change.New), part, p.Whole)
 		},
 		Write: func(_ context.Context, _ store.Conn, change *declaration.Change[T], value any) (any, error) {
 			values, sent := value.(map[string]any)
@@ -223,7 +233,7 @@ func (p PartOf[T, P]) notDenied(k *CollectionOf[T], r *rest.Request, o T, sent r
 	if p.Name == "" {
 		return nil
 	}
-	for _, property := range rest.SchemaFor(declaration.StructOf[P]()).Properties {
+	for _, property := range p.schema().Properties {
 		if !sent.Has(property.Name) {
 			continue
 		}
@@ -232,45 +242,4 @@ func (p PartOf[T, P]) notDenied(k *CollectionOf[T], r *rest.Request, o T, sent r
 		}
 	}
 	return nil
-}
-
-func (p PartOf[T, P]) merge(ctx context.Context, c store.Conn, old, changed P, sent rest.Object) error {
-	if p.Merge == nil {
-		return nil
-	}
-	return p.Merge(ctx, c, old, changed, sent)
-}
-
-func (p PartOf[T, P]) writeNamed(k *CollectionOf[T], schema *rest.Schema) rest.Handler {
-	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, body, err := k.engine.Begin(ctx, r)
-		if err != nil {
-			return rest.Reply{}, err
-		}
-		property, err := p.named(schema, r.Param(p.Name))
-		if err != nil {
-			return rest.Reply{}, err
-		}
-		sent := schema.Object(map[string]any{r.Param(p.Name): body.Values()})
-		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part P) error {
-			old := declaration.Cloned(part)
-			if err := sent.Into(part); err != nil {
-				return err
-			}
-			return p.merge(ctx, c, old, part, sent)
-		}, property, sent)
-	}
-}
-
-// update changes the part of the object that the request's path names. shown returns what a GET of the same path shows of the part.
-func (p PartOf[T, P]) update(
-	ctx context.Context, k *CollectionOf[T], r *rest.Request, scope string,
-	edit func(ctx context.Context, c store.Conn, part P) error, shown func(part P) any, sent rest.Object,
-) error {
-	return k.changeIn(ctx, &declaration.Change[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o T) error {
-		if err := p.notDenied(k, r, o, sent); err != nil {
-			return err
-		}
-		return edit(ctx, c, p.Field(o))
-	}, func(o T) any { return shown(p.Field(o)) })
 }

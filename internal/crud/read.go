@@ -114,10 +114,7 @@ func (k *CollectionOf[T]) named(ctx context.Context, r *rest.Request, view func(
 		if err := k.checkReadable(ctx, c, r, object); err != nil {
 			return err
 		}
-		if err := rights.RefuseDenied(r, rights.AliasesOf(k.Entity, object)); err != nil {
-			return err
-		}
-		if err := k.refuseAlso(r, object); err != nil || view == nil {
+		if err := k.refuseDenied(r, object); err != nil || view == nil {
 			return err
 		}
 		return view(ctx, c, object)

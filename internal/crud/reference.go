@@ -110,15 +110,6 @@ func (e *Engine) Declared(path string) (table, title string) {
 	return "", ""
 }
 
-// keptBeside returns the tables with own data of the objects, and their columns that refer to objects.
-func (k *CollectionOf[T]) keptBeside() map[string][]string {
-	out := map[string][]string{}
-	for _, b := range k.Beside {
-		out[b.From] = append(slices.Sorted(maps.Keys(b.Refers)), b.By)
-	}
-	return out
-}
-
 // Has reports whether a tenant itself owns an object whose column has this value. It returns false if the collection is not
 // declared.
 func (e *Engine) Has(ctx context.Context, c store.Conn, tenantUUID, path, column string, value any) (bool, error) {

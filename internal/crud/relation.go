@@ -120,14 +120,16 @@ type PairOf[L, R declaration.Pointer] struct {
 	link *link
 }
 
-// relation is a declared relation, whatever the types of its sides are.
-type relation struct {
-	name, table, path, action string
-	engine                    *Engine
-	left, right               *side
-	only                      []string
-	strict, acrossTenants     bool
-	row                       *declaration.Row
+// DeclaredRelation is a [LinkOf] on its engine, whatever the types of its sides are.
+type DeclaredRelation struct {
+	Path                  string
+	Left, Right           *DeclaredSide
+	Only                  []string
+	Strict, AcrossTenants bool
+
+	name, table, action string
+	engine              *Engine
+	row                 *declaration.Row
 	// columns are those of the joining table beside the two keys: the row's, and the position.
 	columns []declaration.Column
 	// The hooks of the declaration.
@@ -137,19 +139,19 @@ type relation struct {
 
 // On declares the relation on an engine.
 func (l LinkOf[L, R]) On(e *Engine) {
-	var r *relation
+	var r *DeclaredRelation
 	e.joins = append(e.joins, func() { r = l.join(e) })
 	e.declare(func() []rest.Operation { return r.operations() })
 }
 
 // join finds the relation's collections and registers the relation with them.
-func (l LinkOf[L, R]) join(e *Engine) *relation {
+func (l LinkOf[L, R]) join(e *Engine) *DeclaredRelation {
 	l.Table = cmp.Or(l.Table, string(l.Relation))
-	r := &relation{
+	r := &DeclaredRelation{
 		name: cmp.Or(string(l.Relation), l.Table), table: l.Table, action: cmp.Or(l.Action, "update"), engine: e,
-		only: l.Only, strict: l.Strict, acrossTenants: l.AcrossTenants, row: l.Row,
-		left:   newSide(collectionOf[L](e), query.Side{Refers: l.LeftColumn, Position: l.Position}, side{has: l.LeftHas, deleted: l.LeftDeleted, list: l.Set}),
-		right:  newSide(collectionOf[R](e), query.Side{Refers: l.RightColumn}, side{has: l.RightHas, deleted: l.RightDeleted, list: l.SetBack}),
+		Only: l.Only, Strict: l.Strict, AcrossTenants: l.AcrossTenants, row: l.Row,
+		Left:   newSide(collectionOf[L](e), query.Side{Refers: l.LeftColumn, Position: l.Position}, DeclaredSide{Has: l.LeftHas, Deleted: l.LeftDeleted, Set: l.Set}),
+		Right:  newSide(collectionOf[R](e), query.Side{Refers: l.RightColumn}, DeclaredSide{Has: l.RightHas, Deleted: l.RightDeleted, Set: l.SetBack}),
 		mayEnd: untyped(l.MayEnd), changed: untyped(l.Changed), committed: func(*link) {},
 	}
 	if l.Allow == nil {
@@ -159,51 +161,51 @@ func (l LinkOf[L, R]) join(e *Engine) *relation {
 	if l.Committed != nil {
 		r.committed = func(made *link) { l.Committed(pairOf[L, R](made)) }
 	}
-	r.path = cmp.Or(l.Path, r.right.Path)
-	if r.only == nil {
-		r.only = []string{"put", "delete"}
+	r.Path = cmp.Or(l.Path, r.Right.Path)
+	if r.Only == nil {
+		r.Only = []string{"put", "delete"}
 	}
 	if r.row == nil {
 		r.row = declaration.NoRow
 	}
 	r.complete(l.Calls)
 	if e.relations == nil {
-		e.relations = map[string]*relation{}
+		e.relations = map[string]*DeclaredRelation{}
 	}
 	if e.relations[r.name] != nil {
 		r.mistaken("there are two of this name")
 	}
 	e.relations[r.name] = r
-	for _, s := range []struct {
-		near  *side
-		shows []query.Show
-		paths []string
-	}{{r.left, l.LeftShows, r.left.reads}, {r.right, l.RightShows, r.right.reads}} {
-		s.near.collection.joins(s.near)
-		for _, show := range s.shows {
-			loader := show.Loader(&s.near.Side, &s.near.other.Side, func() bool { return e.shared(r.table) })
-			s.near.collection.Show(show.Of(), loader)
-			if show.Of() == s.near.Of {
-				s.near.shown = true
-				s.near.collection.objects().ReadApart(loader.Field, s.near.reads...)
-			}
-		}
-	}
+	r.Left.show(l.LeftShows)
+	r.Right.show(l.RightShows)
 	return r
 }
 
+// show registers the side with its collection, whose objects show the other side in some fields.
+func (s *DeclaredSide) show(fields []query.Show) {
+	s.collection.joins(s)
+	for _, show := range fields {
+		loader := show.Loader(&s.Side, &s.other.Side, func() bool { return s.relation.engine.shared(s.Joining) })
+		s.collection.Show(show.Of(), loader)
+		if show.Of() == s.Of {
+			s.Shown = true
+			s.collection.objects().ReadApart(loader.Field, s.reads...)
+		}
+	}
+}
+
 // complete fills in what the two sides know of each other, and what the declaration leaves out.
-func (r *relation) complete(calls string) {
-	for near, far := range map[*side]*side{r.left: r.right, r.right: r.left} {
+func (r *DeclaredRelation) complete(calls string) {
+	for near, far := range map[*DeclaredSide]*DeclaredSide{r.Left: r.Right, r.Right: r.Left} {
 		near.relation, near.other, near.Joining = r, far, r.table
 		near.param, near.title = near.Param, near.Title
 		if near.Refers == "" {
 			near.Refers = near.Singular + "_" + near.KeyColumn().Name
 		}
-		if near.list != nil {
-			list := *near.list
-			if near.list = &list; list.Path == "" && near == r.left {
-				list.Path = r.path
+		if near.Set != nil {
+			list := *near.Set
+			if near.Set = &list; list.Path == "" && near == r.Left {
+				list.Path = r.Path
 			}
 			list.Field = cmp.Or(list.Field, list.Path[strings.LastIndex(list.Path, "/")+1:])
 			if len(list.By) == 0 {
@@ -212,33 +214,35 @@ func (r *relation) complete(calls string) {
 		}
 	}
 	r.columns = r.row.Columns
-	if position := r.left.Position; position != "" && declaration.ColumnNamed(r.columns, position) == nil {
+	if position := r.Left.Position; position != "" && declaration.ColumnNamed(r.columns, position) == nil {
 		r.columns = append(slices.Clone(r.columns), declaration.Column{Name: position, Kind: declaration.Integer})
 	}
-	r.right.title = cmp.Or(calls, r.right.title)
-	if r.left.param == r.right.param {
-		r.right.param = "other_" + r.right.param
+	r.Right.title = cmp.Or(calls, r.Right.title)
+	if r.Left.param == r.Right.param {
+		r.Right.param = "other_" + r.Right.param
 	}
-	if r.left.Refers == r.right.Refers {
-		r.mistaken("both sides have the column " + r.left.Refers)
+	if r.Left.Refers == r.Right.Refers {
+		r.mistaken("both sides have the column " + r.Left.Refers)
 	}
 	reads := func(kind, path string) []string {
-		if !slices.Contains(r.only, kind) {
+		if !slices.Contains(r.Only, kind) {
 			return nil
 		}
 		return []string{declaration.Dotted(path)}
 	}
-	r.left.reads = slices.Concat(reads("list", r.path), reads("one", r.right.Singular))
-	r.right.reads = reads("list_back", r.left.Path)
+	r.Left.reads = slices.Concat(reads("list", r.Path), reads("one", r.Right.Singular))
+	r.Right.reads = reads("list_back", r.Left.Path)
 }
 
 // mistaken panics because of a mistake in the declaration, which every start reports.
-func (r *relation) mistaken(how string) { panic(fmt.Sprintf("the relation %s: %s", r.name, how)) }
+func (r *DeclaredRelation) mistaken(how string) {
+	panic(fmt.Sprintf("the relation %s: %s", r.name, how))
+}
 
 // on returns the relation on an engine whose Operations were called.
-func (n RelationOf[L, R]) on(e *Engine) *relation {
+func (n RelationOf[L, R]) on(e *Engine) *DeclaredRelation {
 	r, ok := e.relations[string(n)]
-	if !ok || r.left.Of != declaration.StructOf[L]() || r.right.Of != declaration.StructOf[R]() {
+	if !ok || r.Left.Of != declaration.StructOf[L]() || r.Right.Of != declaration.StructOf[R]() {
 		panic(fmt.Sprintf("%s: no relation %q of %s and %s is declared", e.Service, n, declaration.StructOf[L](), declaration.StructOf[R]()))
 	}
 	return r
@@ -246,29 +250,29 @@ func (n RelationOf[L, R]) on(e *Engine) *relation {
 
 // Associate links two objects, as put does, in a transaction of Engine.InTx. It refuses a caller who may not do so under [MayNest].
 func (n RelationOf[L, R]) Associate(ctx context.Context, c store.Conn, e *Engine, r *rest.Request, tenantUUID string, left L, right R) error {
-	d := &diff{near: n.on(e).left, object: left, request: r, tenant: tenantUUID, nested: true}
+	d := &diff{near: n.on(e).Left, object: left, request: r, tenant: tenantUUID, nested: true}
 	return d.associate(ctx, c, right)
 }
 
 // RefuseLeft refuses if a left object is linked: "Line is associated with a User ('line_id': 1, ...)".
 func (n RelationOf[L, R]) RefuseLeft(ctx context.Context, c store.Conn, e *Engine, left L) error {
-	return n.on(e).left.refuseLinked(ctx, c, left)
+	return n.on(e).Left.refuseLinked(ctx, c, left)
 }
 
 // RefuseRight is RefuseLeft for a right object.
 func (n RelationOf[L, R]) RefuseRight(ctx context.Context, c store.Conn, e *Engine, right R) error {
-	return n.on(e).right.refuseLinked(ctx, c, right)
+	return n.on(e).Right.refuseLinked(ctx, c, right)
 }
 
 // RightUnlinked reports whether the transaction of ctx made the right object, and no link of this relation with it yet.
 func (n RelationOf[L, R]) RightUnlinked(ctx context.Context, e *Engine, right R) bool {
-	near := n.on(e).right
+	near := n.on(e).Right
 	return changes.MemoryOf(ctx).Unlinked(&near.Side, near.Key(right))
 }
 
 // RightUnlinked reports whether the transaction made the right object, and no link of it yet.
 func (p *PairOf[L, R]) RightUnlinked(ctx context.Context) bool {
-	return changes.MemoryOf(ctx).New(p.link.change.near.relation.right.Entity, p.Right)
+	return changes.MemoryOf(ctx).New(p.link.change.near.relation.Right.Entity, p.Right)
 }
 
 // Ends are the first keys of two linked objects.
@@ -281,37 +285,39 @@ type Ends[A, B any] struct {
 // lists them.
 func Linked[A, B any, L, R declaration.Pointer](ctx context.Context, c store.Conn, e *Engine, of RelationOf[L, R]) ([]Ends[A, B], error) {
 	r := of.on(e)
-	order := r.left.Refers
-	if r.left.Position != "" {
-		order += ", " + r.left.Position
+	order := r.Left.Refers
+	if r.Left.Position != "" {
+		order += ", " + r.Left.Position
 	}
-	return store.Select[Ends[A, B]](ctx, c, "SELECT "+r.left.Refers+" AS left_key, "+r.right.Refers+" AS right_key FROM "+r.table+
-		" WHERE "+r.right.Refers+" IS NOT NULL ORDER BY "+order+", "+r.right.Refers)
+	return store.Select[Ends[A, B]](ctx, c, "SELECT "+r.Left.Refers+" AS left_key, "+r.Right.Refers+" AS right_key FROM "+r.table+
+		" WHERE "+r.Right.Refers+" IS NOT NULL ORDER BY "+order+", "+r.Right.Refers)
 }
 
-// side is one side of a relation.
-type side struct {
+// DeclaredSide is one side of a relation.
+type DeclaredSide struct {
 	query.Side
-	relation   *relation
-	other      *side
+	Has     Count
+	Deleted Deletion
+	// Set is the list that replaces all links of an object of this DeclaredSide, or nil; Shown says that the object shows its links.
+	Set   *List
+	Shown bool
+
+	relation   *DeclaredRelation
+	other      *DeclaredSide
 	collection linkable
 	// param is the parameter of its objects in the relation's paths, and title what one is called in refusals.
 	param, title string
-	has          Count
-	deleted      Deletion
-	list         *List
-	// reads are the paths, below an object of this side, that read its links, as words of an access; shown says that it shows them itself.
+	// reads are the paths, below an object of this DeclaredSide, that read its links, as words of an access.
 	reads []string
-	shown bool
 }
 
 // linked is the side as the rights know it.
-func (s *side) linked() rights.Linked {
+func (s *DeclaredSide) linked() rights.Linked {
 	return rights.Linked{Objects: s.collection.objects(), Refers: s.Refers, Reads: s.reads}
 }
 
 // newSide completes a side with its collection.
-func newSide(of linkable, join query.Side, s side) *side {
+func newSide(of linkable, join query.Side, s DeclaredSide) *DeclaredSide {
 	join.Entity, join.Joined = of.entity(), of
 	s.Side, s.collection = join, of
 	return &s
@@ -321,8 +327,8 @@ func newSide(of linkable, join query.Side, s side) *side {
 type linkable interface {
 	table
 	query.Joined
-	joins(s *side)
-	firstList(s *side) bool
+	joins(s *DeclaredSide)
+	firstList(s *DeclaredSide) bool
 	Show(of reflect.Type, l query.Loader)
 
 	// What follows takes and returns objects of the collection.

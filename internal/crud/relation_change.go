@@ -23,7 +23,7 @@ import (
 type diff struct {
 	request *rest.Request
 	tenant  string // in which the request acts
-	near    *side
+	near    *DeclaredSide
 	object  any          // of the near side
 	sent    *rest.Object // the body of the link's or the list's own operation, or nil
 
@@ -59,17 +59,14 @@ func (d *diff) link(far any) *link { return &link{change: d, far: far, place: la
 
 // keys returns the keys of the left and the right object.
 func (l *link) keys() (left, right any) {
-	d := l.change
-	near, far := d.near.Key(d.object), d.near.other.Key(l.far)
-	if d.near == d.near.relation.left {
-		return near, far
-	}
-	return far, near
+	r := l.change.near.relation
+	left, right = l.sides()
+	return r.Left.Key(left), r.Right.Key(right)
 }
 
 // sides returns the left and the right object.
 func (l *link) sides() (left, right any) {
-	if l.change.near == l.change.near.relation.left {
+	if l.change.near == l.change.near.relation.Left {
 		return l.change.object, l.far
 	}
 	return l.far, l.change.object
@@ -128,7 +125,7 @@ func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
 	if l.row, err = d.near.relation.row.Fresh(); err != nil {
 		return err
 	}
-	if !d.near.relation.strict {
+	if !d.near.relation.Strict {
 		if there, err = d.stored(ctx, c, d.near.other.Key(far)); err != nil {
 			return err
 		}
@@ -143,7 +140,7 @@ func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
 		}
 	}
 	if placed := d.near.relation.placed(); placed != nil && (len(there) > 0 || d.sent != nil && d.near.relation.row.Sends(d.sent.Has, *placed)) {
-		l.place = d.near.relation.row.Place(l.row, *placed).Int()
+		l.place = d.near.relation.row.Field(l.row, *placed).Int()
 	}
 	switch {
 	case len(there) == 0:
@@ -212,7 +209,7 @@ func (l *link) asSent(item map[string]any, sent bool, there *declaration.StoredL
 	} else if l.row, err = r.row.From(item); err != nil {
 		return err
 	}
-	if r.left.Position == "" {
+	if r.Left.Position == "" {
 		l.place = 0
 		return nil
 	}
@@ -220,21 +217,21 @@ func (l *link) asSent(item map[string]any, sent bool, there *declaration.StoredL
 	has := func(name string) bool { _, ok := item[name]; return ok }
 	switch {
 	case placed != nil && r.row.Sends(has, *placed):
-		l.place = r.row.Place(l.row, *placed).Int()
-	case d.near == r.left && (placed != nil || !sameOrder):
+		l.place = r.row.Field(l.row, *placed).Int()
+	case d.near == r.Left && (placed != nil || !sameOrder):
 		l.place = int64(at)
 	case there != nil:
 		l.place = there.Place
 	}
 	if placed != nil && l.place != last {
-		r.row.Place(l.row, *placed).SetInt(l.place)
+		r.row.Field(l.row, *placed).SetInt(l.place)
 	}
 	return nil
 }
 
 // placed is the column of the position, if it is one of the row: then clients may say where in the list a link is.
-func (r *relation) placed() *declaration.Column {
-	return declaration.ColumnNamed(r.row.Columns, r.left.Position)
+func (r *DeclaredRelation) placed() *declaration.Column {
+	return declaration.ColumnNamed(r.row.Columns, r.Left.Position)
 }
 
 // apply takes a change through: whether the caller may, and the links allow it; the table; hooks, events and the audit. A change of nothing
@@ -313,20 +310,20 @@ func (l *link) accesses() [][]string {
 		pair, action = "delete", "delete"
 	}
 	var out [][]string
-	for _, kind := range r.only {
+	for _, kind := range r.Only {
 		switch {
 		case kind == pair:
 			var both []string
-			for _, key := range rights.AliasesOf(r.right.Entity, right).Keys {
-				both = append(both, rights.Accesses(r.left.Entity, left, declaration.Dotted(r.path)+"."+rights.WordOf(key)+"."+action)...)
+			for _, key := range rights.AliasesOf(r.Right.Entity, right).Keys {
+				both = append(both, rights.Accesses(r.Left.Entity, left, declaration.Dotted(r.Path)+"."+rights.WordOf(key)+"."+action)...)
 			}
 			out = append(out, both)
 		case kind == "delete_all" && l.ends:
-			out = append(out, rights.Accesses(r.left.Entity, left, declaration.Dotted(r.path)+".delete"))
+			out = append(out, rights.Accesses(r.Left.Entity, left, declaration.Dotted(r.Path)+".delete"))
 		case kind == "set":
-			out = append(out, rights.Accesses(r.left.Entity, left, declaration.Dotted(r.left.list.Path)+".update"))
+			out = append(out, rights.Accesses(r.Left.Entity, left, declaration.Dotted(r.Left.Set.Path)+".update"))
 		case kind == "set_back":
-			out = append(out, rights.Accesses(r.right.Entity, right, declaration.Dotted(r.right.list.Path)+".update"))
+			out = append(out, rights.Accesses(r.Right.Entity, right, declaration.Dotted(r.Right.Set.Path)+".update"))
 		}
 	}
 	return out
@@ -351,10 +348,10 @@ func (l *link) values() []any {
 	r := l.change.near.relation
 	var out []any
 	for _, col := range r.columns {
-		if col.Name == r.left.Position {
+		if col.Name == r.Left.Position {
 			out = append(out, l.place)
 		} else {
-			out = append(out, r.row.Value(l.row, col))
+			out = append(out, r.row.Field(l.row, col).Interface())
 		}
 	}
 	return out
@@ -390,7 +387,7 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 		return 0, nil
 	}
 	r := d.near.relation
-	names := []string{r.left.Refers, r.right.Refers}
+	names := []string{r.Left.Refers, r.Right.Refers}
 	for _, col := range r.columns {
 		names = append(names, col.Name)
 	}
@@ -400,8 +397,8 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 		left, right := l.keys()
 		row := []string{args.Add(left), args.Add(right)}
 		for n, value := range l.values() {
-			if names[n+2] == r.left.Position && l.place == last {
-				row = append(row, fmt.Sprintf("(SELECT coalesce(max(%s), -1) + %d FROM %s WHERE %s = %s)", r.left.Position, i+1, r.table, r.left.Refers, row[0]))
+			if names[n+2] == r.Left.Position && l.place == last {
+				row = append(row, fmt.Sprintf("(SELECT coalesce(max(%s), -1) + %d FROM %s WHERE %s = %s)", r.Left.Position, i+1, r.table, r.Left.Refers, row[0]))
 				continue
 			}
 			row = append(row, args.Add(value))
@@ -409,19 +406,19 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 		rows[i] = "(" + strings.Join(row, ", ") + ")"
 	}
 	sql := "INSERT INTO " + r.table + " (" + strings.Join(names, ", ") + ") VALUES " + strings.Join(rows, ", ")
-	if r.strict {
-		sql += " ON CONFLICT (" + r.left.Refers + ", " + r.right.Refers + ") DO NOTHING"
+	if r.Strict {
+		sql += " ON CONFLICT (" + r.Left.Refers + ", " + r.Right.Refers + ") DO NOTHING"
 	}
 	made, err := c.Exec(ctx, sql, args.Values...)
 	if store.IsConstraint(err, store.Unique) { // two clients did it at once, and both had read before
-		refusal := r.engine.Style.Storedf("%s is associated with a %s already", r.left.title, r.right.title)
+		refusal := r.engine.Style.Storedf("%s is associated with a %s already", r.Left.title, r.Right.title)
 		refusal.Err = err
 		return 0, refusal
 	}
 	for _, l := range d.added {
 		left, right := l.keys()
-		changes.MemoryOf(ctx).Linked(&r.left.Side, left)
-		changes.MemoryOf(ctx).Linked(&r.right.Side, right)
+		changes.MemoryOf(ctx).Linked(&r.Left.Side, left)
+		changes.MemoryOf(ctx).Linked(&r.Right.Side, right)
 	}
 	return made, err
 }
@@ -453,27 +450,27 @@ func (d *diff) recordEach(ctx context.Context, c store.Conn) error {
 }
 
 // event returns the event of an object of this side.
-func (s *side) event(o any) changes.Event {
+func (s *DeclaredSide) event(o any) changes.Event {
 	return changes.Event{Resource: s.Path, Key: fmt.Sprint(s.Key(o)), Tenant: s.TenantOf(o)}
 }
 
 func (l *link) record(ctx context.Context, c store.Conn) error {
 	r := l.change.near.relation
 	left, right := l.sides()
-	one, other := r.left.event(left), r.right.event(right)
+	one, other := r.Left.event(left), r.Right.event(right)
 	changes.Emit(ctx, one)
 	changes.Emit(ctx, other)
 	change := audit.Change{
-		Tenant: cmp.Or(one.Tenant, l.change.tenant), Resource: one.Resource + "/" + r.path, Object: one.Key + "/" + other.Key,
-		Keys:  [][]string{rights.AliasesOf(r.left.Entity, left).Keys, rights.AliasesOf(r.right.Entity, right).Keys},
-		Sides: []string{one.Resource, other.Resource}, Title: r.left.collection.titleOf(left) + " " + r.right.collection.titleOf(right),
+		Tenant: cmp.Or(one.Tenant, l.change.tenant), Resource: one.Resource + "/" + r.Path, Object: one.Key + "/" + other.Key,
+		Keys:  [][]string{rights.AliasesOf(r.Left.Entity, left).Keys, rights.AliasesOf(r.Right.Entity, right).Keys},
+		Sides: []string{one.Resource, other.Resource}, Title: r.Left.collection.titleOf(left) + " " + r.Right.collection.titleOf(right),
 	}
-	name := r.right.Singular
-	if r.left.collection == r.right.collection {
+	name := r.Right.Singular
+	if r.Left.collection == r.Right.collection {
 		name = "other_" + name
 	}
 	pair := map[string]any{}
-	pair[r.left.Singular], pair[name] = l.keys()
+	pair[r.Left.Singular], pair[name] = l.keys()
 	if l.ends {
 		change.Before = pair
 	} else {
@@ -508,7 +505,7 @@ func (d *diff) recordList(ctx context.Context, c store.Conn) error {
 func (d *diff) stored(ctx context.Context, c store.Conn, with any) ([]declaration.StoredLink, error) {
 	s := d.near
 	place, order, condition, args := "0", s.other.Refers, s.other.Refers+" IS NOT NULL", []any{s.Key(d.object)}
-	if position := s.relation.left.Position; position != "" {
+	if position := s.relation.Left.Position; position != "" {
 		place = position
 	}
 	if s.Position != "" {
@@ -522,12 +519,12 @@ func (d *diff) stored(ctx context.Context, c store.Conn, with any) ([]declaratio
 }
 
 // all returns the objects that an object of this side is linked with.
-func (s *side) all(ctx context.Context, c store.Conn, o any) ([]any, error) {
+func (s *DeclaredSide) all(ctx context.Context, c store.Conn, o any) ([]any, error) {
 	return s.other.collection.rowsOf(ctx, c, s.among("$1"), s.Key(o))
 }
 
 // among returns the condition for the objects of the other side that are linked with one of this side.
-func (s *side) among(placeholder string) string {
+func (s *DeclaredSide) among(placeholder string) string {
 	return s.other.KeyColumn().Name + " IN (SELECT " + s.other.Refers + " FROM " + s.Joining + " WHERE " + s.Refers + " = " + placeholder + ")"
 }
 
@@ -556,10 +553,10 @@ func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *d
 }
 
 // linkedSides returns the sides of relations by which an object is linked, in one statement: of those that operations change.
-func (k *CollectionOf[T]) linkedSides(ctx context.Context, c store.Conn, o T) ([]*side, error) {
+func (k *CollectionOf[T]) linkedSides(ctx context.Context, c store.Conn, o T) ([]*DeclaredSide, error) {
 	var each []string
 	for i, s := range k.sides {
-		if len(s.relation.only) > 0 {
+		if len(s.relation.Only) > 0 {
 			each = append(each, fmt.Sprintf("SELECT %d AS side WHERE EXISTS (SELECT 1 FROM %s WHERE %s = $1 AND %s IS NOT NULL)", i, s.Joining, s.Refers, s.other.Refers))
 		}
 	}
@@ -567,7 +564,7 @@ func (k *CollectionOf[T]) linkedSides(ctx context.Context, c store.Conn, o T) ([
 		return nil, nil
 	}
 	found, err := store.Select[int](ctx, c, strings.Join(each, " UNION ALL ")+" ORDER BY side", k.Key(o))
-	sides := make([]*side, len(found))
+	sides := make([]*DeclaredSide, len(found))
 	for i, at := range found {
 		sides[i] = k.sides[at]
 	}
@@ -581,7 +578,7 @@ func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *decl
 		return err
 	}
 	for _, s := range sides {
-		if s.deleted == Refuse {
+		if s.Deleted == Refuse {
 			if err := s.refuseLinked(ctx, c, change.Old); err != nil {
 				return err
 			}
@@ -595,7 +592,7 @@ func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *decl
 		if err := d.apply(ctx, c); err != nil {
 			return err
 		}
-		if s.deleted == Cascade {
+		if s.Deleted == Cascade {
 			if err := s.cascade(ctx, c, d, linked); err != nil {
 				return err
 			}
@@ -605,7 +602,7 @@ func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *decl
 }
 
 // cascade deletes the objects that one of this side was linked with.
-func (s *side) cascade(ctx context.Context, c store.Conn, d *diff, linked []any) error {
+func (s *DeclaredSide) cascade(ctx context.Context, c store.Conn, d *diff, linked []any) error {
 	other := s.other
 	if err := other.collection.ownOf(ctx, c, linked); err != nil {
 		return err

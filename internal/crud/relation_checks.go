@@ -50,7 +50,7 @@ func SameTenant[L, R declaration.Pointer](ctx context.Context, c store.Conn, pai
 		d := p.link.change
 		near, far := d.near, d.near.other
 		one, other := near.TenantOf(d.object), far.TenantOf(p.link.far)
-		if one == other || d.near.relation.acrossTenants {
+		if one == other || d.near.relation.AcrossTenants {
 			return nil
 		}
 		return near.Style.DifferentTenants(near.Singular, one, far.Singular, other)
@@ -60,25 +60,25 @@ func SameTenant[L, R declaration.Pointer](ctx context.Context, c store.Conn, pai
 // LeftFree refuses if the left object is already linked with another.
 func LeftFree[L, R declaration.Pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 	return Each(func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
-		return p.link.refuseHeld(ctx, c, p.link.change.near.relation.left)
+		return p.link.refuseHeld(ctx, c, p.link.change.near.relation.Left)
 	})(ctx, c, pairs)
 }
 
 // RightFree refuses if the right object is already linked with another.
 func RightFree[L, R declaration.Pointer](ctx context.Context, c store.Conn, pairs []*PairOf[L, R]) error {
 	return Each(func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
-		return p.link.refuseHeld(ctx, c, p.link.change.near.relation.right)
+		return p.link.refuseHeld(ctx, c, p.link.change.near.relation.Right)
 	})(ctx, c, pairs)
 }
 
 // refuseHeld refuses if the link's object of one side, which may be linked with one object at most, is linked with another.
-func (l *link) refuseHeld(ctx context.Context, c store.Conn, one *side) error {
-	if one.has == Any {
+func (l *link) refuseHeld(ctx context.Context, c store.Conn, one *DeclaredSide) error {
+	if one.Has == Any {
 		return nil
 	}
 	left, right := l.keys()
 	key, other := left, &right
-	if one == one.relation.right {
+	if one == one.relation.Right {
 		key, other = right, &left
 	}
 	held, err := one.held(ctx, c, key, *other)
@@ -93,11 +93,11 @@ func (l *link) refuseHeld(ctx context.Context, c store.Conn, one *side) error {
 	}
 	*other = held
 	r := one.relation
-	return r.engine.Style.Associated(r.left.title, r.right.title, r.left.Refers, left, r.right.Refers, right)
+	return r.engine.Style.Associated(r.Left.title, r.Right.title, r.Left.Refers, left, r.Right.Refers, right)
 }
 
 // held returns the key of an object, other than except, that one of this side is linked with, or nil.
-func (s *side) held(ctx context.Context, c store.Conn, key, except any) (any, error) {
+func (s *DeclaredSide) held(ctx context.Context, c store.Conn, key, except any) (any, error) {
 	if changes.Inside(ctx) && changes.MemoryOf(ctx).Unlinked(&s.Side, key) {
 		return nil, nil
 	}
@@ -114,7 +114,7 @@ func (s *side) held(ctx context.Context, c store.Conn, key, except any) (any, er
 }
 
 // refuseLinked refuses if an object of this side is linked.
-func (s *side) refuseLinked(ctx context.Context, c store.Conn, o any) error {
+func (s *DeclaredSide) refuseLinked(ctx context.Context, c store.Conn, o any) error {
 	key := s.Key(o)
 	linked, err := s.held(ctx, c, key, nil)
 	if err != nil || linked == nil {
@@ -128,12 +128,12 @@ func (d *diff) refuseFull(ctx context.Context, c store.Conn) error {
 	if len(d.added) == 0 {
 		return nil
 	}
-	if d.list == nil && d.near.list != nil {
+	if d.list == nil && d.near.Set != nil {
 		if err := d.near.refuseFull(ctx, c, MaxLinks-len(d.added), d.near.Key(d.object)); err != nil {
 			return err
 		}
 	}
-	if d.near.other.list == nil {
+	if d.near.other.Set == nil {
 		return nil
 	}
 	keys := make([]any, len(d.added))
@@ -144,7 +144,7 @@ func (d *diff) refuseFull(ctx context.Context, c store.Conn) error {
 }
 
 // refuseFull refuses if one of some objects of this side has more links than so many.
-func (s *side) refuseFull(ctx context.Context, c store.Conn, most int, keys ...any) error {
+func (s *DeclaredSide) refuseFull(ctx context.Context, c store.Conn, most int, keys ...any) error {
 	memory := changes.MemoryOf(ctx)
 	keys = slices.DeleteFunc(keys, func(key any) bool { return most >= 0 && memory.Unlinked(&s.Side, key) })
 	if len(keys) == 0 {
@@ -155,6 +155,6 @@ func (s *side) refuseFull(ctx context.Context, c store.Conn, most int, keys ...a
 	if err != nil || len(full) == 0 {
 		return err
 	}
-	return s.relation.engine.Style.NotPermitted(fmt.Sprintf("A %s has at most %d %s.", declaration.Spaced(s.Singular), MaxLinks, declaration.Spaced(s.list.Field)),
+	return s.relation.engine.Style.NotPermitted(fmt.Sprintf("A %s has at most %d %s.", declaration.Spaced(s.Singular), MaxLinks, declaration.Spaced(s.Set.Field)),
 		s.Refers, s.KeyColumn().Typed(full[0]))
 }

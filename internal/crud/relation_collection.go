@@ -19,11 +19,11 @@ import (
 
 // What relations ask of a collection, whose type they do not know: see [linkable].
 
-func (k *CollectionOf[T]) joins(s *side) { k.sides = append(k.sides, s) }
+func (k *CollectionOf[T]) joins(s *DeclaredSide) { k.sides = append(k.sides, s) }
 
 // firstList reports whether no relation before has a list of its name below the objects.
-func (k *CollectionOf[T]) firstList(s *side) bool {
-	return s == k.sides[slices.IndexFunc(k.sides, func(o *side) bool { return o.list != nil && o.list.Field == s.list.Field })]
+func (k *CollectionOf[T]) firstList(s *DeclaredSide) bool {
+	return s == k.sides[slices.IndexFunc(k.sides, func(o *DeclaredSide) bool { return o.Set != nil && o.Set.Field == s.Set.Field })]
 }
 
 func (k *CollectionOf[T]) titleOf(o any) string { return audit.Called(k.auditData(o.(T))) }
@@ -166,40 +166,34 @@ func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(plac
 // oneIn returns the operation that reads the one object for which a condition on a parent's key holds: GET {parent}/{singular}.
 func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) string) rest.Operation {
 	path := of.path + "/" + k.Singular
+	read := k.engine.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+		key, err := of.key(ctx, c, scope, r)
+		if err != nil {
+			return nil, err
+		}
+		args := &query.Arguments{}
+		found, err := k.Rows(ctx, c, k.InScope(true, args.Add(scope))+" AND "+condition(args.Add(key)), args.Values...)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, k.NotFound("", nil)
+		}
+		if err := k.NotDenied(r, found[0], "read"); err != nil {
+			return nil, err
+		}
+		return found[0], k.LoadAll(ctx, c, scope, found[:1])
+	})
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: "get_" + of.singular + "_" + k.Singular, Tag: of.tag,
 		Summary: "Read the " + rest.Reading(k.Words, k.Singular) + " of " + k.One(of.singular),
 		Success: http.StatusOK, Reply: k.Schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			scope, err := k.engine.TenantOf(ctx, r)
-			if err != nil {
-				return rest.Reply{}, err
+			reply, err := read(ctx, r)
+			if err == nil {
+				reply.Body, err = k.ForCaller(ctx, reply.Body)
 			}
-			var object T
-			err = k.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-				key, err := of.key(ctx, c, scope, r)
-				if err != nil {
-					return err
-				}
-				args := &query.Arguments{}
-				found, err := k.Rows(ctx, c, k.InScope(true, args.Add(scope))+" AND "+condition(args.Add(key)), args.Values...)
-				if err != nil {
-					return err
-				}
-				if len(found) == 0 {
-					return k.NotFound("", nil)
-				}
-				object = found[0]
-				if err := k.NotDenied(r, object, "read"); err != nil {
-					return err
-				}
-				return k.LoadAll(ctx, c, scope, found[:1])
-			})
-			if err != nil {
-				return rest.Reply{}, err
-			}
-			body, err := k.ForCaller(ctx, object)
-			return rest.Reply{Body: body}, err
+			return reply, err
 		},
 	}
 }

@@ -30,23 +30,32 @@ type List struct {
 	Repeated string
 }
 
+// Accesses returns those of the operations that Only names, as their paths have them: "confd.users.{user_id}.lines.{line_id}.update".
+func (r *DeclaredRelation) Accesses() map[string]string {
+	out := map[string]string{}
+	for _, kind := range r.Only {
+		out[kind] = r.operation(kind).Access
+	}
+	return out
+}
+
 // operations returns those that Only names.
-func (r *relation) operations() []rest.Operation {
+func (r *DeclaredRelation) operations() []rest.Operation {
 	var out []rest.Operation
-	for _, kind := range r.only {
+	for _, kind := range r.Only {
 		out = append(out, r.operation(kind))
 	}
 	return out
 }
 
-func (r *relation) operation(kind string) rest.Operation {
-	of, other := r.left, r.right
-	all := "/" + of.Path + "/{" + r.left.param + "}/" + r.path
-	one := all + "/{" + r.right.param + "}"
+func (r *DeclaredRelation) operation(kind string) rest.Operation {
+	of, other := r.Left, r.Right
+	all := "/" + of.Path + "/{" + r.Left.param + "}/" + r.Path
+	one := all + "/{" + r.Right.param + "}"
 	left, right := r.engine.One(of.Singular), r.engine.One(other.Singular)
 	name := of.Singular + "_" + other.Singular
-	if r.path != other.Path {
-		name = of.Singular + "_" + declaration.Underscored(r.path)
+	if r.Path != other.Path {
+		name = of.Singular + "_" + declaration.Underscored(r.Path)
 	}
 	op := rest.Operation{
 		Path: one, Tag: declaration.Underscored(of.Path), Tenanted: true, Success: http.StatusNoContent, Statuses: []int{404, 412},
@@ -68,24 +77,24 @@ func (r *relation) operation(kind string) rest.Operation {
 		op.Access = rights.AccessOf(r.engine.Service, one, "delete")
 	case "delete_all":
 		op.Method, op.Path, op.ID, op.Handle = http.MethodDelete, all, "dissociate_"+name, r.dropAll
-		if slices.Contains(r.only, "delete") {
+		if slices.Contains(r.Only, "delete") {
 			op.ID = "dissociate_every_" + name
 		}
 		op.Summary = "Dissociate " + left + " from every " + rest.Reading(r.engine.Words, other.Singular)
 		op.Access = rights.AccessOf(r.engine.Service, all, "delete")
 	case "list":
-		return other.collection.listIn(of.collection.parent(r.left.otherReads(all)...), all, "list_"+of.Singular+"_"+declaration.Underscored(r.path), r.left.among)
+		return other.collection.listIn(of.collection.parent(r.Left.otherReads(all)...), all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path), r.Left.among)
 	case "list_back":
 		path := "/" + other.Path + "/{" + other.Param + "}/" + of.Path
-		return of.collection.listIn(other.collection.parent(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), r.right.among)
+		return of.collection.listIn(other.collection.parent(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), r.Right.among)
 	case "one":
-		return other.collection.oneIn(of.collection.parent(r.left.otherReads("/"+other.Singular)...), r.left.among)
+		return other.collection.oneIn(of.collection.parent(r.Left.otherReads("/"+other.Singular)...), r.Left.among)
 	case "create":
 		return r.createOne(all)
 	case "set":
-		return r.left.listOperation()
+		return r.Left.listOperation()
 	case "set_back":
-		return r.right.listOperation()
+		return r.Right.listOperation()
 	default:
 		r.mistaken("there is no operation " + kind)
 	}
@@ -93,7 +102,7 @@ func (r *relation) operation(kind string) rest.Operation {
 }
 
 // otherReads are the paths that read links of this side, but for the one of a path.
-func (s *side) otherReads(path string) []string {
+func (s *DeclaredSide) otherReads(path string) []string {
 	var out []string
 	for _, words := range s.reads {
 		if !strings.HasSuffix(declaration.Dotted(path), "."+words) {
@@ -104,7 +113,7 @@ func (s *side) otherReads(path string) []string {
 }
 
 // change finds the near object of a change, and the far one if both says that the path names it, and runs do, in one transaction.
-func (s *side) change(ctx context.Context, r *rest.Request, both bool, do func(ctx context.Context, c store.Conn, d *diff, far any) error) (rest.Reply, error) {
+func (s *DeclaredSide) change(ctx context.Context, r *rest.Request, both bool, do func(ctx context.Context, c store.Conn, d *diff, far any) error) (rest.Reply, error) {
 	e := s.relation.engine
 	scope, err := e.TenantOf(ctx, r)
 	if err != nil {
@@ -150,23 +159,23 @@ func (s *side) change(ctx context.Context, r *rest.Request, both bool, do func(c
 }
 
 // names returns all keys by which the relation's paths can name an object of this side.
-func (s *side) names(o any) rights.Aliases {
+func (s *DeclaredSide) names(o any) rights.Aliases {
 	names := rights.AliasesOf(s.Entity, o)
 	names.Param = s.param
 	return names
 }
 
-func (r *relation) put(ctx context.Context, q *rest.Request) (rest.Reply, error) {
-	return r.left.change(ctx, q, true, func(ctx context.Context, c store.Conn, d *diff, far any) error {
+func (r *DeclaredRelation) put(ctx context.Context, q *rest.Request) (rest.Reply, error) {
+	return r.Left.change(ctx, q, true, func(ctx context.Context, c store.Conn, d *diff, far any) error {
 		return d.associate(ctx, c, far)
 	})
 }
 
 // drop ends a link. To end one that there is not changes nothing, and only MayEnd of a strict link refuses it.
-func (r *relation) drop(ctx context.Context, q *rest.Request) (rest.Reply, error) {
-	return r.left.change(ctx, q, true, func(ctx context.Context, c store.Conn, d *diff, far any) error {
-		if !r.strict {
-			there, err := d.stored(ctx, c, r.right.Key(far))
+func (r *DeclaredRelation) drop(ctx context.Context, q *rest.Request) (rest.Reply, error) {
+	return r.Left.change(ctx, q, true, func(ctx context.Context, c store.Conn, d *diff, far any) error {
+		if !r.Strict {
+			there, err := d.stored(ctx, c, r.Right.Key(far))
 			if err != nil || len(there) == 0 {
 				return err
 			}
@@ -176,13 +185,13 @@ func (r *relation) drop(ctx context.Context, q *rest.Request) (rest.Reply, error
 	})
 }
 
-func (r *relation) dropAll(ctx context.Context, q *rest.Request) (rest.Reply, error) {
-	return r.left.change(ctx, q, false, func(ctx context.Context, c store.Conn, d *diff, _ any) error {
-		linked, err := r.left.all(ctx, c, d.object)
+func (r *DeclaredRelation) dropAll(ctx context.Context, q *rest.Request) (rest.Reply, error) {
+	return r.Left.change(ctx, q, false, func(ctx context.Context, c store.Conn, d *diff, _ any) error {
+		linked, err := r.Left.all(ctx, c, d.object)
 		if err != nil {
 			return err
 		}
-		if err := r.right.collection.ownOf(ctx, c, linked); err != nil {
+		if err := r.Right.collection.ownOf(ctx, c, linked); err != nil {
 			return err
 		}
 		d.end(linked...)
@@ -190,32 +199,32 @@ func (r *relation) dropAll(ctx context.Context, q *rest.Request) (rest.Reply, er
 	})
 }
 
-func (r *relation) createOne(path string) rest.Operation {
+func (r *DeclaredRelation) createOne(path string) rest.Operation {
 	owner := func(ctx context.Context, c store.Conn, q *rest.Request, scope string) (any, string, error) {
-		left, err := r.left.collection.rowAt(ctx, c, scope, q.Param(r.left.param))
+		left, err := r.Left.collection.rowAt(ctx, c, scope, q.Param(r.Left.param))
 		if err != nil {
 			return nil, "", err
 		}
-		if err := rights.RefuseDenied(q, r.left.names(left)); err != nil {
+		if err := rights.RefuseDenied(q, r.Left.names(left)); err != nil {
 			return nil, "", err
 		}
-		if err := rights.NotDenied(q, rights.AccessOf(r.engine.Service, "/"+r.right.Path, "create")); err != nil {
+		if err := rights.NotDenied(q, rights.AccessOf(r.engine.Service, "/"+r.Right.Path, "create")); err != nil {
 			return nil, "", err
 		}
-		return left, r.left.TenantOf(left), r.left.collection.ownOf(ctx, c, []any{left})
+		return left, r.Left.TenantOf(left), r.Left.collection.ownOf(ctx, c, []any{left})
 	}
 	join := func(ctx context.Context, c store.Conn, q *rest.Request, tenantUUID string, left, right any) error {
-		d := &diff{request: q, tenant: tenantUUID, near: r.left, object: left}
+		d := &diff{request: q, tenant: tenantUUID, near: r.Left, object: left}
 		return d.add(ctx, c, right)
 	}
-	op := r.right.collection.createBelow(path, r.left.Singular, owner, join)
-	op.Tag = declaration.Underscored(r.left.Path)
+	op := r.Right.collection.createBelow(path, r.Left.Singular, owner, join)
+	op.Tag = declaration.Underscored(r.Left.Path)
 	return op
 }
 
 // listOperation returns the PUT of the list of this side.
-func (s *side) listOperation() rest.Operation {
-	l, k := s.list, s
+func (s *DeclaredSide) listOperation() rest.Operation {
+	l, k := s.Set, s
 	if l == nil {
 		s.relation.mistaken("there is no such list")
 	}
@@ -232,8 +241,8 @@ func (s *side) listOperation() rest.Operation {
 }
 
 // listSchema returns the schema of the list.
-func (s *side) listSchema() *rest.Schema {
-	l := s.list
+func (s *DeclaredSide) listSchema() *rest.Schema {
+	l := s.Set
 	item := &rest.Schema{Type: "object", Name: componentOf(s.Singular, l.Field)}
 	if !s.collection.firstList(s) {
 		item.Name = componentOf(s.Singular, declaration.Underscored(l.Path))
@@ -259,20 +268,20 @@ func componentOf(singular, field string) string {
 	return name.String() + "Item"
 }
 
-func (s *side) putList(ctx context.Context, q *rest.Request) (rest.Reply, error) {
+func (s *DeclaredSide) putList(ctx context.Context, q *rest.Request) (rest.Reply, error) {
 	return s.change(ctx, q, false, func(ctx context.Context, c store.Conn, d *diff, _ any) error {
-		items, _ := d.sent.Value(s.list.Field).([]any)
+		items, _ := d.sent.Value(s.Set.Field).([]any)
 		return d.replaceList(ctx, c, items)
 	})
 }
 
 // replaceList makes the items that a client sent the list of the object.
 func (d *diff) replaceList(ctx context.Context, c store.Conn, items []any) error {
-	objects, err := d.near.other.collection.pick(ctx, c, d.tenant, d.near.list, items)
+	objects, err := d.near.other.collection.pick(ctx, c, d.tenant, d.near.Set, items)
 	if err != nil {
 		return err
 	}
-	d.list = d.near.list
+	d.list = d.near.Set
 	if d.before, err = d.stored(ctx, c, nil); err != nil {
 		return err
 	}

@@ -13,17 +13,14 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// actions are the operations of a collection, by the names that Only has, in their order.
-var actions = []string{"list", "create", "read", "update", "delete"}
-
 // operations returns those of the collection that Only names.
 func (k *CollectionOf[T]) operations() []rest.Operation {
 	all := map[string]rest.Operation{
 		"list": k.listOperation(), "create": k.createOperation(), "read": k.readOperation(), "update": k.updateOperation(), "delete": k.deleteOperation(),
 	}
 	var out []rest.Operation
-	for _, action := range actions {
-		if len(k.Only) > 0 && !slices.Contains(k.Only, action) {
+	for _, action := range declaration.Actions {
+		if !slices.Contains(k.Only, action) {
 			continue
 		}
 		op := all[action]

@@ -109,7 +109,7 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 			return rest.Reply{}, err
 		}
 	}
-	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	return rest.Reply{}, k.refused(k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
 		}
@@ -119,11 +119,7 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 			}
 		}
 		return k.erase(ctx, c, change)
-	})
-	if err != nil {
-		return rest.Reply{}, k.Refused(err, change.Old)
-	}
-	return rest.Reply{}, nil
+	}), change)
 }
 
 // preview says what a delete would do.

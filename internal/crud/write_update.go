@@ -36,7 +36,7 @@ func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Rep
 
 // updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
 func (k *CollectionOf[T]) updateNested(ctx context.Context, change *declaration.Change[T], nested []sentNested[T]) error {
-	err := k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	return k.refused(k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		defer changes.Bound(ctx)()
 		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
@@ -52,11 +52,7 @@ func (k *CollectionOf[T]) updateNested(ctx context.Context, change *declaration.
 		}
 		_, err = writeNested(ctx, c, change, kept)
 		return err
-	})
-	if err != nil {
-		return k.Refused(err, change.New)
-	}
-	return nil
+	}), change)
 }
 
 // editNested changes a loaded object as the client sent it, with what nested attributes change in the object itself.
@@ -85,16 +81,12 @@ func (k *CollectionOf[T]) changeIn(
 			return err
 		}
 	}
-	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	return k.refused(k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change, shown); err != nil {
 			return err
 		}
 		return k.edit(ctx, c, change, func(o T) error { return edit(ctx, c, o) })
-	})
-	if err != nil {
-		return k.Refused(err, change.New)
-	}
-	return nil
+	}), change)
 }
 
 // edit changes a loaded object.
@@ -215,17 +207,10 @@ func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Req
 	return nil
 }
 
-// edited is what the body of a PUT changes.
-type edited[T declaration.Pointer] struct {
-	sent   rest.Object
-	carry  any
-	nested []sentNested[T]
-}
-
-// edited returns what the body of a PUT changes, as it was read ahead, or now.
-func (k *CollectionOf[T]) edited(ctx context.Context, r *rest.Request) (*edited[T], error) {
-	if e, ok := r.Ahead.(*edited[T]); ok {
-		return e, nil
+// edited returns what the body of a PUT changes, as it was read ahead, or now. It has no object.
+func (k *CollectionOf[T]) edited(ctx context.Context, r *rest.Request) (*DraftOf[T], error) {
+	if d, ok := r.Ahead.(*DraftOf[T]); ok {
+		return d, nil
 	}
 	body := k.Partial
 	if k.recursive(r) {
@@ -239,7 +224,7 @@ func (k *CollectionOf[T]) edited(ctx context.Context, r *rest.Request) (*edited[
 	if err := k.receive(ctx, change); err != nil {
 		return nil, err
 	}
-	out := &edited[T]{sent: sent, carry: change.Carry}
+	out := &DraftOf[T]{request: r, sent: sent, carry: change.Carry}
 	if k.recursive(r) {
 		out.nested, err = k.receiveNested(ctx, r, sent, false)
 	}

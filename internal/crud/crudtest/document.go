@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -69,7 +70,7 @@ func (w *world) documentTrial(t *testing.T, d crud.DescribedDocument, doc Docume
 		t.Fatal(err)
 	}
 	x := &documentTrial{
-		trial: w.trial(t, crud.DescribedCollection{Path: d.Path, Schema: d.Operations["update"].Body}, doc.Resource),
+		trial: w.trial(t, &declaration.Entity{Path: d.Path, Schema: d.Operations["update"].Body}, doc.Resource),
 		d:     d, doc: doc, path: doc.path(d),
 	}
 	if x.own = x.a; d.Scope != crud.PerTenant {
@@ -80,7 +81,7 @@ func (w *world) documentTrial(t *testing.T, d crud.DescribedDocument, doc Docume
 
 func (doc Document) path(d crud.DescribedDocument) string {
 	path := "/" + d.Path
-	for i, name := range d.Parameters {
+	for i, name := range d.Keys[1:] {
 		path = strings.Replace(path, "{"+name+"}", doc.Parameters[i], 1)
 	}
 	return path

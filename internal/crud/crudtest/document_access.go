@@ -14,7 +14,7 @@ func (x *documentTrial) accesses() {
 		if !strings.HasPrefix(op.Access, service+".") || !strings.HasSuffix(op.Access, "."+action) || op.Public || !op.Tenanted {
 			x.Errorf("%s needs %q", action, op.Access)
 		}
-		for _, name := range x.d.Parameters {
+		for _, name := range x.d.Keys[1:] {
 			if !strings.Contains(op.Access, "{"+name+"}") {
 				x.Errorf("%s of any %s needs %s", action, name, op.Access)
 			}

@@ -95,7 +95,7 @@ func (x *documentTrial) kept() (all []string) {
 		}
 	}
 	for _, column := range x.d.Columns {
-		values, err := store.Select[string](x.Context(), x.db, "SELECT coalesce(CAST("+column+" AS text), '') FROM "+x.d.Table)
+		values, err := store.Select[string](x.Context(), x.db, "SELECT coalesce(CAST("+column.Name+" AS text), '') FROM "+x.d.Table)
 		if err != nil {
 			x.Fatal(err)
 		}

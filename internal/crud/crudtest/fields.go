@@ -175,7 +175,7 @@ func (x *trial) fields() {
 	o := x.make(x.a, nil)
 	path := x.at(o)
 	for _, p := range x.writable() {
-		if x.k.References[p.Name] != "" || p.Schema.Type == "" {
+		if x.refers(p.Name) || p.Schema.Type == "" {
 			continue // the check of references tests it; a field of any type belongs to a hook
 		}
 		follow := append([]string{p.Name}, x.r.Follow[p.Name]...)
@@ -280,13 +280,18 @@ func (x *trial) audit() {
 	x.audits(0, "delete again", func() { x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNotFound) })
 }
 
+// refers reports whether a field names another object.
+func (x *trial) refers(name string) bool { return x.k.Column(name).Ref != "" }
+
 // references to a missing object and to another tenant's object are refused in the same way.
 func (x *trial) references() {
-	if len(x.k.References) == 0 {
+	refs := slices.Concat(x.k.Refs, x.k.OwnerRefs)
+	if len(refs) == 0 {
 		return
 	}
 	foreign, own := x.make(x.b, nil), x.make(x.a, nil)
-	for name := range x.k.References {
+	for _, column := range refs {
+		name := column.Name
 		value, _ := foreign[name].(string)
 		if value == "" {
 			continue
@@ -300,7 +305,7 @@ func (x *trial) references() {
 		}
 	}
 	x.same("refused references", x.a.Get(x.at(own)).Object(), own)
-	if x.k.Owner != "" { // created from above with a tenant's owner, it is the tenant's
+	if len(x.k.OwnerRefs) > 0 { // created from above with a tenant's owner, it is the tenant's
 		if o := x.top.Create(x.all(), x.minimal(x.a, nil)); o["tenant_uuid"] != x.a.Tenant {
 			x.Errorf("it is of %v, and what it refers to of %v", o["tenant_uuid"], x.a.Tenant)
 		}

@@ -11,22 +11,23 @@ import (
 // lists tries the lists that replace all links of an object of the collection.
 func (x *trial) lists() {
 	for _, l := range x.Described.Links {
-		link := &linkTrial{trial: x, l: l, left: x.of(l.Left), right: x.of(l.Right), rules: x.Resources[l.Left].Links[l.Path]}
-		if l.Set != nil && l.Left == x.k.Path {
-			link.list(l.Set, x, x.of(l.Right), false)
+		link := &linkTrial{trial: x, l: l, left: x.of(l.Left.Path), right: x.of(l.Right.Path), rules: x.Resources[l.Left.Path].Links[l.Path]}
+		if l.Left.Set != nil && l.Left.Entity == x.k {
+			link.list(l.Left, x, link.right)
 		}
-		if l.SetBack != nil && l.Right == x.k.Path {
-			link.list(l.SetBack, x, x.of(l.Left), true)
+		if l.Right.Set != nil && l.Right.Entity == x.k {
+			link.list(l.Right, x, link.left)
 		}
 	}
 }
 
-func (x *linkTrial) list(d *crud.DescribedList, near, far *trial, backward bool) {
+func (x *linkTrial) list(s *crud.DeclaredSide, near, far *trial) {
+	d, ordered := s.Set, s.Position != ""
 	one := near.make(x.a, nil)
 	path := near.at(one) + "/" + d.Path
 	fresh := func(c *Client, near Object) Object {
 		o := far.make(c, nil)
-		if backward {
+		if s == x.l.Right {
 			x.ready(c, o, near)
 		} else {
 			x.ready(c, near, o)
@@ -50,7 +51,7 @@ func (x *linkTrial) list(d *crud.DescribedList, near, far *trial, backward bool)
 	is := func(what string, want ...Object) {
 		x.Helper()
 		got, expected := x.listed(x.a.Get(near.at(one)).Object(), by, keys(objects...)), keys(want...)
-		if !d.Ordered {
+		if !ordered {
 			slices.Sort(got)
 			slices.Sort(expected)
 		}
@@ -59,7 +60,7 @@ func (x *linkTrial) list(d *crud.DescribedList, near, far *trial, backward bool)
 		}
 	}
 	first, second, third := objects[0], objects[1], objects[2]
-	if d.Ordered {
+	if ordered {
 		x.audits(1, "a list", func() { put(third, first, second) })
 		is("a list", third, first, second)
 		x.audits(0, "the same list", func() { put(third, first, second) })

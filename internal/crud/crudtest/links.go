@@ -28,7 +28,7 @@ func (x *trial) of(path string) *trial {
 type linkTrial struct {
 	*trial
 
-	l           crud.DescribedLink
+	l           *crud.DeclaredRelation
 	left, right *trial
 	rules       Link
 }
@@ -36,10 +36,10 @@ type linkTrial struct {
 // links tries the links of which the collection is the left side.
 func (x *trial) links() {
 	for _, l := range x.Described.Links {
-		if l.Left != x.k.Path {
+		if l.Left.Entity != x.k {
 			continue
 		}
-		x := &linkTrial{trial: x, l: l, left: x, right: x.of(l.Right), rules: x.r.Links[l.Path]}
+		x := &linkTrial{trial: x, l: l, left: x, right: x.of(l.Right.Path), rules: x.r.Links[l.Path]}
 		if x.may("put") {
 			x.makeAndEnd()
 			x.cardinality()
@@ -119,10 +119,10 @@ func (x *linkTrial) makeAndEnd() {
 			})
 		}
 	}
-	if shown := x.a.Get(leftPath).Body != leftBefore; shown != x.l.LeftShown {
+	if shown := x.a.Get(leftPath).Body != leftBefore; shown != x.l.Left.Shown {
 		x.Errorf("%s: the left side shows it: %t", x.l.Path, shown)
 	}
-	if x.l.RightShown && x.a.Get(rightPath).Body == rightBefore {
+	if x.l.Right.Shown && x.a.Get(rightPath).Body == rightBefore {
 		x.Errorf("%s: the right side does not show it", x.l.Path)
 	}
 	if x.may("list") {
@@ -131,17 +131,17 @@ func (x *linkTrial) makeAndEnd() {
 		}
 	}
 	if x.may("list_back") {
-		if l := x.a.Get(rightPath + "/" + x.l.Left).List(); l.Total != 1 || x.left.at(l.Items[0]) != leftPath {
+		if l := x.a.Get(rightPath + "/" + x.l.Left.Path).List(); l.Total != 1 || x.left.at(l.Items[0]) != leftPath {
 			x.Errorf("%s: the list back is %v", x.l.Path, l.Items)
 		}
 	}
 	if x.may("one") {
-		if got, want := x.a.Get(leftPath+"/"+x.l.One).Want(http.StatusOK).Body, x.a.Get(rightPath).Body; got != want {
+		if got, want := x.a.Get(leftPath+"/"+x.l.Right.Singular).Want(http.StatusOK).Body, x.a.Get(rightPath).Body; got != want {
 			x.Errorf("%s: the one is %s, want %s", x.l.Path, got, want)
 		}
 	}
 	x.audits(0, "changing links of an object that has changed since it was read", func() {
-		if x.l.LeftShown {
+		if x.l.Left.Shown {
 			x.a.Do(http.MethodPut, x.pair(left, right), nil, resttest.IfMatch(tagBefore)).Want(http.StatusPreconditionFailed)
 		}
 		x.a.Do(http.MethodPut, x.pair(left, right), nil, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
@@ -157,7 +157,7 @@ func (x *linkTrial) makeAndEnd() {
 		x.Errorf("%s: the right side was %s, and is %s", x.l.Path, rightBefore, after)
 	}
 	if x.may("one") {
-		x.a.Get(leftPath + "/" + x.l.One).Want(http.StatusNotFound)
+		x.a.Get(leftPath + "/" + x.l.Right.Singular).Want(http.StatusNotFound)
 	}
 	x.a.Do(http.MethodPut, x.below(left)+"/999999999", nil).Want(http.StatusNotFound)
 	x.a.Do(http.MethodPut, strings.Replace(x.pair(left, right), leftPath, x.left.all()+"/999999999", 1), nil).Want(http.StatusNotFound)
@@ -171,7 +171,7 @@ func (x *linkTrial) cardinality() {
 	for _, try := range []struct {
 		has         crud.Count
 		left, right Object
-	}{{x.l.LeftHas, left, otherRight}, {x.l.RightHas, otherLeft, right}} {
+	}{{x.l.Left.Has, left, otherRight}, {x.l.Right.Has, otherLeft, right}} {
 		if try.has != crud.AtMostOne {
 			continue
 		}
@@ -208,7 +208,7 @@ func (x *linkTrial) linkedTenants() {
 	}
 	x.link(left, right)
 	for operation, path := range map[string]string{
-		"list": x.below(left), "list_back": x.right.at(right) + "/" + x.l.Left, "one": x.left.at(left) + "/" + x.l.One,
+		"list": x.below(left), "list_back": x.right.at(right) + "/" + x.l.Left.Path, "one": x.left.at(left) + "/" + x.l.Right.Singular,
 	} {
 		if x.may(operation) {
 			x.b.Get(path).Want(http.StatusNotFound)
@@ -245,7 +245,7 @@ func (x *linkTrial) linkedAcross() {
 		}
 		linked++
 		x.audits(0, "ending what one does not see", refused)
-		lists := map[string][2]string{"list": {x.left.at(left), x.l.Path}, "list_back": {x.right.at(right), x.l.Left}}
+		lists := map[string][2]string{"list": {x.left.at(left), x.l.Path}, "list_back": {x.right.at(right), x.l.Left.Path}}
 		for operation, path := range lists {
 			if !x.may(operation) {
 				continue
@@ -311,12 +311,12 @@ func (x *linkTrial) denied() {
 		if !x.may(operation) {
 			continue
 		}
-		parameters := placeholder.FindAllString(x.l.Accesses[operation], -1)
+		parameters := placeholder.FindAllString(x.l.Accesses()[operation], -1)
 		path := x.left.all() + "/" + parameters[0] + "/" + x.l.Path
 		lefts, rights := x.left.called(left), []string{""}
 		switch {
 		case operation == "one":
-			path = x.left.all() + "/" + parameters[0] + "/" + x.l.One
+			path = x.left.all() + "/" + parameters[0] + "/" + x.l.Right.Singular
 		case len(parameters) == 2:
 			path, rights = path+"/"+parameters[1], x.right.called(right)
 		}
@@ -329,7 +329,7 @@ func (x *linkTrial) denied() {
 		for i, typed := range names {
 			for j, meant := range names {
 				if i != j {
-					caller := x.a.holding(x.Access, "!"+meant.Replace(x.l.Accesses[operation]))
+					caller := x.a.holding(x.Access, "!"+meant.Replace(x.l.Accesses()[operation]))
 					x.audits(0, "what is denied", func() { caller.Do(method, typed.Replace(path), nil).Want(http.StatusForbidden).Says("denies") })
 				}
 			}
@@ -342,7 +342,7 @@ var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
 // deletions: what becomes of a link, and of the other side, when one side is deleted.
 func (x *linkTrial) deletions() {
-	for side, deletion := range map[string]crud.Deletion{"left": x.l.LeftDeleted, "right": x.l.RightDeleted} {
+	for side, deletion := range map[string]crud.Deletion{"left": x.l.Left.Deleted, "right": x.l.Right.Deleted} {
 		left, right := x.objects(x.a)
 		gone, stays := x.left.at(left), x.right.at(right)
 		if side == "right" {
@@ -384,7 +384,7 @@ func (x *linkTrial) createLinked() {
 		x.Errorf("%s: it is of %v, and the left side of %v", x.l.Path, made["tenant_uuid"], x.a.Tenant)
 	}
 	x.same("made by the left side", x.a.Get(x.right.at(made)).Want(http.StatusOK).Object(), made)
-	if x.l.LeftHas == crud.AtMostOne {
+	if x.l.Left.Has == crud.AtMostOne {
 		total := x.a.Get(x.right.all()).List().Total
 		x.a.Do(http.MethodPost, x.below(left), x.right.minimal(x.a, nil)).Want(http.StatusBadRequest).Says("is associated with")
 		if now := x.a.Get(x.right.all()).List().Total; now != total {

@@ -26,7 +26,7 @@ func (x *trial) texts() []string {
 	var out []string
 	special := x.values()
 	for _, p := range x.writable() {
-		if _, ok := special[p.Name]; ok || p.Schema.Type != "string" || x.k.References[p.Name] != "" {
+		if _, ok := special[p.Name]; ok || p.Schema.Type != "string" || x.refers(p.Name) {
 			continue
 		}
 		if !slices.ContainsFunc(awkward, func(text string) bool { return len(p.Schema.Validate("", text)) > 0 }) {
@@ -34,7 +34,7 @@ func (x *trial) texts() []string {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b string) int {
-		return strings.Compare(fmt.Sprint(!slices.Contains(x.k.Order, a)), fmt.Sprint(!slices.Contains(x.k.Order, b)))
+		return strings.Compare(fmt.Sprint(!slices.Contains(x.k.List.Order, a)), fmt.Sprint(!slices.Contains(x.k.List.Order, b)))
 	})
 	return out
 }
@@ -107,7 +107,7 @@ func (x *trial) order() {
 		}
 		x.make(x.a, more)
 	}
-	for _, column := range x.k.Order {
+	for _, column := range x.k.List.Order {
 		for _, direction := range []string{"asc", "desc"} {
 			query := x.all() + "?order=" + column + "&direction=" + direction
 			all := x.a.Get(query).List()
@@ -230,8 +230,8 @@ func (x *trial) filters() {
 	}
 	o := x.make(x.a, more)
 	x.make(x.a, nil)
-	for _, column := range x.k.Filters {
-		if slices.Contains(x.k.Moments, column) {
+	for _, column := range x.k.List.Filters {
+		if x.k.List.Formats[column] != "" {
 			x.noMoments(column)
 			continue
 		}
@@ -278,7 +278,7 @@ func (x *trial) noNumbers(column string) {
 }
 
 // recurses reports whether a list shows what the tenants below have when it is asked to.
-func (x *trial) recurses() bool { return x.k.Scope == crud.PerTenant && !x.k.Subtree }
+func (x *trial) recurses() bool { return x.k.List.Recurse }
 
 // badQueries: a bad query is 400, and the message names the parameter.
 func (x *trial) badQueries() {
@@ -309,7 +309,7 @@ func (x *trial) badQueries() {
 		}
 	}
 	for _, query := range []string{"password_hash=$argon%25", "NAME=x", "tenant_uuid=x", "search_text=%25", "x=1&x=2"} {
-		if name, _, _ := strings.Cut(query, "="); slices.Contains(x.k.Filters, name) {
+		if name, _, _ := strings.Cut(query, "="); slices.Contains(x.k.List.Filters, name) {
 			continue
 		}
 		if l := x.a.Get(x.all() + "?" + query).List(); l.Total != total {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -229,7 +230,7 @@ type trial struct {
 	*testing.T
 	*world
 
-	k             crud.DescribedCollection
+	k             *declaration.Entity
 	r             Resource
 	top, a, b, a1 *Client
 	// before are the objects of a tenant and those below it that are not the check's, by tenant and name. Tenants have no others,
@@ -237,7 +238,7 @@ type trial struct {
 	before map[string][]string
 }
 
-func (w *world) try(t *testing.T, k crud.DescribedCollection, r Resource) {
+func (w *world) try(t *testing.T, k *declaration.Entity, r Resource) {
 	for _, name := range slices.Sorted(maps.Keys(checks)) {
 		able := k.Scope == crud.PerTenant || !slices.Contains(withTenants, name)
 		for _, letter := range checks[name].needs {
@@ -269,7 +270,7 @@ var checks = map[string]struct {
 // withTenants are the checks of what each tenant has its own of.
 var withTenants = []string{"other tenants", "tenants below", "tenant header", "remote"}
 
-func (w *world) trial(t *testing.T, k crud.DescribedCollection, r Resource) *trial {
+func (w *world) trial(t *testing.T, k *declaration.Entity, r Resource) *trial {
 	t.Helper()
 	top, a, b, a1 := uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString()
 	for _, tenant := range [][2]string{{top, w.master}, {a, top}, {b, top}, {a1, a}} {

@@ -75,7 +75,7 @@ func (x *trial) foreignListed(foreign, own Object, searched string) {
 		if searched == "" && want == 0 {
 			continue
 		}
-		if want == 0 && query[1:] == searched+"=needle" && !slices.Contains(x.k.Filters, searched) {
+		if want == 0 && query[1:] == searched+"=needle" && !slices.Contains(x.k.List.Filters, searched) {
 			continue
 		}
 		l := x.a.Get(x.all() + query).List()

@@ -10,7 +10,7 @@ import (
 // change is a field and a value that a new object does not have there.
 func (x *trial) change(o Object) Object {
 	for _, p := range x.writable() {
-		if x.k.References[p.Name] != "" || p.WriteOnly || p.Schema.Type == "" {
+		if x.refers(p.Name) || p.WriteOnly || p.Schema.Type == "" {
 			continue
 		}
 		if value := x.another(p, o[p.Name]); !o.Same(p.Name, value) {

@@ -30,9 +30,10 @@ type Entity struct {
 
 	Path, Singular, Param, Title, Rel, About string
 	Table, Owner                             string
-	Keys, Names, Lists                       []string
+	Keys, Names, Only, Nested, Search, Lists []string
 	Known                                    map[string]string
 	Scope                                    Scope
+	Subtree                                  bool
 
 	// Of is the type of the objects, and Columns those of their fields that are stored in the table.
 	Of      reflect.Type
@@ -44,9 +45,16 @@ type Entity struct {
 	List rest.ListSpec
 	// OwnerRefs are the columns that refer to the object's owner; Refs those that refer to other objects.
 	Refs, OwnerRefs []Column
+	// Searches says that a search looks somewhere.
+	Searches bool
+	// KeptBeside are the tables of Beside, with the columns that refer to objects.
+	KeptBeside map[string][]string
 	// Document says that all keys together name an object.
 	Document bool
 }
+
+// Actions are the operations of a collection, by the names that Only has, in their order.
+var Actions = []string{"list", "create", "read", "update", "delete"}
 
 // Model is a [Resource] as it was prepared once, when the service is described.
 type Model[T Pointer] struct {
@@ -68,8 +76,15 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 		Entity: &Entity{
 			Base: base, Path: r.Path, Singular: r.Singular, Param: r.Param, Title: r.Title, Rel: cmp.Or(r.Rel, Underscored(r.Path)), Table: r.Table,
 			Owner: cmp.Or(r.Owner, TenantColumn), Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists, Of: of, Columns: ColumnsOf(of),
-			byName: map[string]Column{}, Schema: rest.SchemaFor(of),
+			byName: map[string]Column{}, Schema: rest.SchemaFor(of), Only: r.Only, Nested: r.Nested, Search: r.Search, Subtree: r.Subtree,
+			Searches: len(r.Search) > 0 || r.SearchText != "" || len(r.Found) > 0, KeptBeside: map[string][]string{},
 		},
+	}
+	if len(k.Only) == 0 {
+		k.Only = Actions
+	}
+	for _, b := range r.Beside {
+		k.KeptBeside[b.From] = append(slices.Sorted(maps.Keys(b.Refers)), b.By)
 	}
 	for name, expression := range r.Virtual {
 		reads := ParseSQL("(" + expression + ")")

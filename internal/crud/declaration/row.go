@@ -58,11 +58,6 @@ func (r *Row) Fresh() (any, error) {
 	return row, r.Schema.SetDefaults(row)
 }
 
-// Value is what a row has in a column.
-func (r *Row) Value(row any, col Column) any {
-	return reflect.ValueOf(row).Elem().FieldByIndex(col.Index).Interface()
-}
-
 // Texts returns links as the audit shows them: "17", or "17 (priority 2)".
 func (r *Row) Texts(links []StoredLink) []string {
 	out := make([]string, len(links))
@@ -70,7 +65,7 @@ func (r *Row) Texts(links []StoredLink) []string {
 		parts := make([]string, len(r.Columns))
 		for n, col := range r.Columns {
 			parts[n] = col.Name + " null"
-			if value := reflect.Indirect(reflect.ValueOf(r.Value(l.Row, col))); value.IsValid() {
+			if value := reflect.Indirect(r.Field(l.Row, col)); value.IsValid() {
 				parts[n] = fmt.Sprint(col.Name, " ", value.Interface())
 			}
 		}
@@ -90,8 +85,8 @@ func (r *Row) From(item map[string]any) (any, error) {
 	return row, r.Schema.Object(item).Into(row)
 }
 
-// Place is the field of a column that is a number.
-func (r *Row) Place(row any, col Column) reflect.Value {
+// Field is the field of a row that is stored in a column.
+func (r *Row) Field(row any, col Column) reflect.Value {
 	return reflect.ValueOf(row).Elem().FieldByIndex(col.Index)
 }
 

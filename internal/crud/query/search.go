@@ -100,7 +100,7 @@ func (k *Reader[T]) anyOf(col declaration.Column, typed []string, args *Argument
 // search looks for the literal term in every searched column: %, _ and \ have no special meaning. A collection without such
 // columns ignores the term.
 func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args *Arguments) (string, error) {
-	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
+	if !k.Searches {
 		return "1 = 1", nil // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
 	term = store.Fold(term)
