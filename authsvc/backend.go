@@ -7,10 +7,13 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/authsvc/external"
+	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -377,4 +380,221 @@ func namedUser(ctx context.Context, c store.Conn, backend string, id Identity) (
 	}
 	by, err := vouchersOf(ctx, c, found.UserUUID, subjects...)
 	return found.UserUUID, by, err
+}
+
+// Backends may hang. Each has its own places for each tenant, separate from those for hashing, so that a backend that hangs for a
+// tenant holds up only the logins that use it.
+
+const (
+	// placesOfBackend is how many logins of one tenant may ask a backend at once.
+	placesOfBackend = 32
+	// backendTimeout is how long to wait for a backend.
+	backendTimeout = 10 * time.Second
+	// askAgain is how long a client should wait after a backend could not be asked.
+	askAgain = 10 * time.Second
+)
+
+var (
+	errFull    = errors.New("too many logins of this tenant are asking it")
+	errTooLate = fmt.Errorf("it did not answer within %s", backendTimeout)
+)
+
+// places counts the places in use. The zero value is ready.
+type places struct {
+	mu    sync.Mutex
+	taken map[string]int
+}
+
+// enter takes one of a key's places without waiting. leave gives it back.
+func (p *places) enter(key string) (leave func(), ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken[key] >= placesOfBackend {
+		return nil, false
+	}
+	if p.taken == nil {
+		p.taken = map[string]int{}
+	}
+	p.taken[key]++
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.taken[key]--; p.taken[key] == 0 {
+			delete(p.taken, key)
+		}
+	}, true
+}
+
+// ask puts a question to a backend, on behalf of a tenant. It does not stop when the client leaves, because the result decides
+// how the attempt is counted. A question that takes too long is abandoned, and keeps its place until it ends.
+func ask[T any](ctx context.Context, p *places, b Backend, tenantUUID string, question func(context.Context) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	var none T
+	leave, ok := p.enter(b.Name() + " " + tenantUUID)
+	if !ok {
+		return none, errFull
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backendTimeout)
+	defer cancel()
+	answered := make(chan answer, 1)
+	go func() {
+		defer leave()
+		defer func() {
+			if r := recover(); r != nil { // no handler is above to recover, so the process would end
+				answered <- answer{err: fmt.Errorf("it panicked: %v", r)}
+			}
+		}()
+		value, err := question(ctx)
+		answered <- answer{value, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, errTooLate
+	}
+}
+
+// errUndecided says that the login cannot be decided: one backend might have let it in, and could not be asked. The response does
+// not depend on what the other backends said, so that it reveals to nobody which of them knows the login.
+func errUndecided(cause error) error {
+	return &apierr.Error{
+		Kind: apierr.Unavailable, ID: "backend-unavailable", RetryAfter: askAgain, Err: cause,
+		Message: "The login cannot be checked now; try again shortly",
+	}
+}
+
+// undecidedGuesses limits the undecided logins of one name by one tenant's backends. They do not count as wrong guesses, although
+// other backends have checked the password. Without a limit, the owner of a directory that never responds could try any number of
+// passwords on the other backends.
+var undecidedGuesses = throttle.Rate{Burst: 100, Every: time.Minute}
+
+func undecidedKey(a Attempt) throttle.Key {
+	name, ok := canonical(a.Login)
+	if !ok {
+		name = a.Login
+	}
+	return throttle.KeyOf("undecided at "+a.TenantUUID, name)
+}
+
+// mayStayUndecided refuses, with errUndecided, a login that was left undecided too often. No backend checks its password.
+func (s *Service) mayStayUndecided(ctx context.Context, a Attempt) error {
+	err := s.throttle.Left(ctx, undecidedKey(a), undecidedGuesses)
+	if e := apierr.As(err); e != nil && e.Kind == apierr.TooMany {
+		return errUndecided(nil)
+	}
+	return err
+}
+
+// leaveUndecided counts a login that some backends have refused and others could not decide. It runs before the guess is taken
+// back (throttle.Attempt.Try): a node that dies in between has counted too much, never too little.
+func (s *Service) leaveUndecided(ctx context.Context, a Attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backendTimeout)
+	defer cancel()
+	if err := s.throttle.Spend(ctx, undecidedKey(a), undecidedGuesses); err != nil && apierr.As(err) == nil {
+		slog.WarnContext(ctx, "a login that could not be decided was not counted", "error", err)
+	}
+}
+
+// A refresh token stands for a password that was proved long ago. If a directory checked that password, it is asked on each use
+// whether the user could still log in. Tokens issued earlier stay valid until they expire: anything sooner would take a question
+// per request.
+
+// mayRefresh returns nil if the backends would still let a refresh token's user log in.
+func (s *Service) mayRefresh(ctx context.Context, user string) error {
+	return refreshRefusal(ctx, user, s.recheck(ctx, user))
+}
+
+// mayGoOffline refuses a refresh token to a user who has just logged in, if the token would be useless.
+func (s *Service) mayGoOffline(ctx context.Context, user string) error {
+	err := s.recheck(ctx, user)
+	if errors.Is(err, ErrNoRecheck) {
+		e := apierr.New(apierr.NotImplemented, "Refresh tokens need a directory that can be asked without the password: set bind_dn and bind_password of the tenant's; or ask for access_type online")
+		e.Err = err
+		return e
+	}
+	return refreshRefusal(ctx, user, err)
+}
+
+// refreshRefusal returns what the client is told of the result of recheck.
+func refreshRefusal(ctx context.Context, user string, err error) error {
+	e := apierr.As(err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrRefused), errors.Is(err, ErrNoRecheck):
+		slog.InfoContext(ctx, "a refresh token was refused", "user_uuid", user, "error", err)
+		return errNoLogin()
+	case e != nil, errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
+		return err
+	default:
+		return &apierr.Error{
+			Kind: apierr.Unavailable, ID: "backend-unavailable", RetryAfter: askAgain, Err: err,
+			Message: "Whether the user may still log in cannot be checked now; try again shortly",
+		}
+	}
+}
+
+// recheck asks the backends of a user's method about the user.
+func (s *Service) recheck(ctx context.Context, user string) error {
+	type known struct {
+		Method     string `db:"method"`
+		TenantUUID string `db:"tenant_uuid"`
+	}
+	u, err := store.Get[known](ctx, s.db, `SELECT `+methodOf+` AS method, u.tenant_uuid
+		FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid WHERE u.uuid = $1 AND u.enabled`, user)
+	if errors.Is(err, store.ErrNotFound) {
+		return refusedFor("the user is disabled or gone")
+	}
+	if err != nil {
+		return err
+	}
+	anybody := false
+	for _, b := range *s.backends.Load() {
+		if methodOfBackend(b) != u.Method {
+			continue
+		}
+		anybody = true
+		asked, ok := b.(BackendRechecker)
+		if !ok {
+			continue
+		}
+		id, err := s.identityOf(ctx, b.Name(), user)
+		if err != nil {
+			return err
+		}
+		if id.ID == "" && u.Method == nativeMethod {
+			continue // of another backend, or of the database itself
+		}
+		if id.ID == "" {
+			id.TenantUUID = u.TenantUUID
+		}
+		if _, err := ask(ctx, &s.places, b, u.TenantUUID, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, asked.Recheck(ctx, id)
+		}); err != nil {
+			return err
+		}
+	}
+	if !anybody {
+		return refusedFor("no backend is configured for the user's authentication_method")
+	}
+	return nil
+}
+
+// identityOf returns a user as a backend knows them: the entry that the user is bound to, if any, and the user's logins.
+func (s *Service) identityOf(ctx context.Context, backend, user string) (Identity, error) {
+	type bound struct {
+		Realm string `db:"realm"`
+		ID    string `db:"external_id"`
+	}
+	b, err := store.Get[bound](ctx, s.db, `SELECT realm, external_id FROM auth_identity WHERE backend = $1 AND user_uuid = $2`, backend, user)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return Identity{}, err
+	}
+	logins, err := store.Select[string](ctx, s.db, `SELECT l.login FROM auth_login l LEFT JOIN auth_email e ON e.uuid = l.email_uuid
+		WHERE l.user_uuid = $1 AND (l.email_uuid IS NULL OR e.confirmed) ORDER BY l.login`, user)
+	return Identity{UserUUID: user, TenantUUID: b.Realm, ID: b.ID, Logins: logins}, err
 }

@@ -4,35 +4,29 @@
 // Where to look:
 //
 //	service.go        what the service is made of, and its operations
-//	settings.go       what the operator chooses; config.go what of it the API shows; status.go whether the service can work;
-//	                  overview.go what it has decided in the last hour, overview_minutes.go counts it; saml.go what it cannot do;
-//	                  formats.go the forms of text that several objects have; descriptions.go and examples.go the texts of the definition
+//	settings.go       what the operator chooses; config.go what of it the API shows, and whether the service can work;
+//	                  overview.go what it has decided in the last hour; words.go the texts of the definition
 //
-//	user.go           users; user_policy.go who has which policy; register.go accounts of one's own; user_login.go the account
-//	                  of a telephone user
+//	user.go           users, and the accounts of telephone users; register.go accounts of one's own
 //	group.go          groups
 //	policy.go         policies; policy_holding.go who holds which, policy_configured.go those that the configuration makes
-//	tenant.go         the tree that they all belong to; tenant_move.go how one is moved in it
+//	tenant.go         the tree that they all belong to
 //	name.go           when two names are one name
-//	email.go          a user's addresses; email_confirm.go who confirms them, email_link.go the links in mails
-//	password_*.go     a new password: change.go with the old one, reset.go with a mail
-//	background.go     work after the response
+//	email.go          a user's addresses, who confirms them, and the links in mails
+//	password.go       a new password, with the old one or with a mail
 //
-//	delegate.go       who may hand out, take away and act on what; administrator.go that somebody always may
+//	delegate.go       who may hand out, take away and act on what, and that somebody always may
 //	voucher.go        what lets somebody in as a user, and who vouches for it, and whether they are good
 //	explain.go        why a request is allowed; audit.go what was changed
 //
 //	login.go          what was typed, and whose it is
-//	token.go          logging in
-//	token_*.go        issue.go stores what is issued, record.go shows it, check.go reads, checks and ends it; refresh.go and session.go
-//	                  refresh tokens and sessions; source.go from a token to its principal, as the gate asks for it, and batch.go
-//	                  for many tokens by one query; revoke.go how revocations reach every node
-//	backend.go        who checks a login
-//	backend_*.go      idp.go who by which; ask.go how they are asked, and what happens when they do not answer; recheck.go whether a refresh
-//	                  token's user still may log in; ldap_login.go and ldap_config.go a tenant's directory
+//	token.go          logging in; what is issued, and how it is shown, checked and ended
+//	token_*.go        refresh.go and session.go refresh tokens and sessions; source.go from a token to its principal, as the gate
+//	                  asks for it; revoke.go how revocations reach every node
+//	backend.go        who checks a login, how they are asked, and whether a refresh token's user still may log in
+//	backend_*.go      idp.go who by which; ldap.go a tenant's directory
 //
-//	bootstrap.go      the master tenant and the first administrator
-//	bootstrap_*.go    credentials.go where the password is kept; recover.go the way back in
+//	bootstrap.go      the master tenant and the first administrator; bootstrap_recover.go the way back in
 //
 // In folders of their own, each with a small door:
 //

@@ -2,15 +2,26 @@ package authsvc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/authsvc/page"
+	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // userEmails is the body of PUT /users/{user_uuid}/emails.
@@ -214,4 +225,391 @@ func addEmail(ctx context.Context, tx store.Conn, user string, w adminEmail, by 
 		return err
 	}
 	return vouch(ctx, tx, user, vouchEmail(email), by)
+}
+
+// confirmAccess lets an administrator confirm an address.
+const confirmAccess = "auth.emails.{email_uuid}.confirm.update"
+
+func (s *Service) confirmOperations() []rest.Operation {
+	const who = "Takes the token of the mail, which is good once, or the token of a user who holds " + confirmAccess + "."
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/users/{user_uuid}/emails/{email_uuid}/confirm",
+			Access: "auth.users.{user_uuid}.emails.{email_uuid}.confirm.read",
+			ID:     "request_email_confirmation", Tag: "users", Summary: "Send a mail with which to confirm an address",
+			Success: http.StatusNoContent, Tenanted: true, Statuses: []int{404, 409, 429},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				return rest.Reply{}, s.requestConfirmation(ctx, r)
+			},
+		},
+		{
+			Method: http.MethodGet, Path: "/emails/{email_uuid}/confirm", Public: true, Instead: confirmAccess, ID: "confirm_email_by_link", Tag: "emails",
+			Summary: "Confirm an address, from the link in the mail", Description: who, Query: []rest.Parameter{tokenParameter},
+			Success: http.StatusOK, Produces: "text/html; charset=utf-8", Statuses: []int{401, 403, 404, 429}, Handle: s.confirmByLink,
+		},
+		{
+			Method: http.MethodPut, Path: "/emails/{email_uuid}/confirm", Public: true, Instead: confirmAccess, ID: "confirm_email", Tag: "emails",
+			Summary: "Confirm an address", Description: who,
+			Success: http.StatusNoContent, Statuses: []int{401, 403, 404, 429},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				_, err := s.confirm(ctx, r, r.HTTP.Header.Get("X-Auth-Token"))
+				return rest.Reply{}, err
+			},
+		},
+	}
+}
+
+// addresseeSQL selects an address and its user, up to the condition.
+const addresseeSQL = `SELECT u.uuid AS user_uuid, e.uuid AS email_uuid, e.address, u.username, u.firstname, u.lastname
+	FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE `
+
+func (s *Service) requestConfirmation(ctx context.Context, r *rest.Request) error {
+	u, err := s.users.Named(ctx, r)
+	if err != nil {
+		return err
+	}
+	email, err := r.UUIDParam("email_uuid")
+	if err != nil {
+		return err
+	}
+	to, err := store.Get[addressee](ctx, s.db, addresseeSQL+`e.uuid = $1 AND u.uuid = $2`, email, u.UUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return unknownEmail(email)
+	}
+	if err != nil {
+		return err
+	}
+	confirmed, err := store.Get[bool](ctx, s.db, `SELECT confirmed FROM auth_email WHERE uuid = $1`, email)
+	if err != nil {
+		return err
+	}
+	if confirmed {
+		e := apierr.New(apierr.Conflict, "This address is confirmed already")
+		e.Resource = "emails"
+		return e
+	}
+	if r.HTTP.Method == http.MethodHead { // HEAD only asks whether the address exists, and sends no mail
+		return nil
+	}
+	return s.sendConfirmation(ctx, to)
+}
+
+// sendConfirmation sends the mail, and returns when the mail server has accepted it.
+func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
+	settings := s.settings.Load()
+	if !settings.Mailer.Enabled() {
+		return noMail()
+	}
+	if err := s.throttle.Spend(ctx, mailsTo(to.Address), settings.Limits.Mails); err != nil {
+		return err
+	}
+	token, err := newSingleUse(ctx, s.db, confirmsAddress, to.UserUUID, to.EmailUUID, settings.ConfirmationValidity)
+	if err != nil {
+		return err
+	}
+	return mailFailure(settings.Mailer.Confirmation(ctx, to.recipient(), to.EmailUUID, token))
+}
+
+// mailsTo returns the key that counts the mails to an address, whichever accounts claim it.
+func mailsTo(address string) throttle.Key {
+	if key, ok := canonical(address); ok {
+		address = key
+	}
+	return throttle.KeyOf("mails to", address)
+}
+
+func noMail() error {
+	e := apierr.New(apierr.Unavailable, "This gateway has no mail server to send mails with; its operator can configure one")
+	e.ID = "mail-not-configured"
+	return e
+}
+
+// mailFailure is what a client may know about a mail that was not sent. The log has the rest.
+func mailFailure(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, mail.ErrRecipient):
+		return &apierr.Error{Kind: apierr.Invalid, Resource: "emails", Message: "No mail can be written to this address or name", Err: err}
+	default:
+		return &apierr.Error{Kind: apierr.Unavailable, ID: "mail-not-sent", Message: "The mail could not be sent; try again later", Err: err}
+	}
+}
+
+func unknownEmail(uuid string) error {
+	e := apierr.New(apierr.NotFound, "Email was not found")
+	e.Details = map[string]any{"uuid": uuid}
+	e.ID, e.Resource = "unknown-email", "emails"
+	return e
+}
+
+// confirmByLink serves a browser. The page loads nothing from elsewhere, and its address, which holds the token, is not passed
+// on.
+func (s *Service) confirmByLink(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if r.HTTP.Method == http.MethodHead { // mail scanners check whether links exist; that confirms nothing
+		return rest.Reply{}, nil
+	}
+	address, err := s.confirm(ctx, r, sentToken(r))
+	if err != nil {
+		return refusedLink(r, err)
+	}
+	confirmed, err := s.settings.Load().Mailer.ConfirmedPage(address)
+	return rest.Reply{Body: confirmed, Header: http.Header{
+		"Content-Security-Policy": {"default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
+		"Referrer-Policy":         {"no-referrer"},
+	}}, err
+}
+
+// refusedLink tells a person why the link did nothing. Programs get the error itself, and faults are logged.
+func refusedLink(r *rest.Request, err error) (rest.Reply, error) {
+	e := rest.Refusal(err)
+	if e.Status() >= http.StatusInternalServerError || !page.Wanted(r.HTTP) {
+		return rest.Reply{}, err
+	}
+	sentence := rest.Sentence(e) + "."
+	if e.Kind == apierr.Unauthorized || e.Kind == apierr.NotFound {
+		sentence = "This link was used already, or has expired. If you have opened it before, the address is confirmed. Otherwise ask for a new one."
+	}
+	return page.Reply(e.Status(), "Nothing was confirmed", sentence), nil
+}
+
+// confirm confirms the address of the request's path, and returns it.
+func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (address string, err error) {
+	email, err := r.UUIDParam("email_uuid")
+	if err != nil {
+		return "", err
+	}
+	by, err := s.presented(ctx, r, confirmsAddress, token, token, strings.ReplaceAll(confirmAccess, "{email_uuid}", email), func(link singleUse) bool { return link.EmailUUID == email })
+	if err != nil {
+		return "", err
+	}
+	byMail := by == nil
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
+		if byMail {
+			if _, err := s.takeSingleUse(ctx, tx, confirmsAddress, token); err != nil {
+				return err
+			}
+		}
+		address, err = s.confirmEmail(ctx, tx, r, email, by)
+		return err
+	})
+	return address, err
+}
+
+// confirmEmail confirms an address, for the reader of the mail (nil) or by the authority of a user.
+func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email string, by *principal.Principal) (string, error) {
+	type found struct {
+		UserUUID   string `db:"user_uuid"`
+		TenantUUID string `db:"tenant_uuid"`
+		Address    string `db:"address"`
+		Confirmed  bool   `db:"confirmed"`
+	}
+	f, err := store.Get[found](ctx, tx, `SELECT e.user_uuid, u.tenant_uuid, e.address, e.confirmed
+		FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE e.uuid = $1`, email)
+	if errors.Is(err, store.ErrNotFound) {
+		err = unknownEmail(email)
+	}
+	if err != nil {
+		return "", err
+	}
+	if by != nil {
+		if visible, err := tenant.Within(ctx, tx, f.TenantUUID, by.TenantUUID); err != nil || !visible {
+			return "", firstError(err, unknownEmail(email))
+		}
+		if err := s.mayActOn(ctx, tx, by, f.UserUUID); err != nil {
+			return "", err
+		}
+	}
+	if f.Confirmed {
+		return f.Address, nil
+	}
+	vouchers, err := vouchersBy(ctx, tx, by, f.UserUUID)
+	if err != nil {
+		return "", err
+	}
+	if err := alsoVouch(ctx, tx, f.UserUUID, vouchEmail(email), vouchers); err != nil {
+		return "", err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE auth_email SET confirmed = true WHERE uuid = $1`, email); err != nil {
+		return "", err
+	}
+	if err := writeLogins(ctx, tx, r, f.UserUUID); err != nil {
+		return "", err
+	}
+	return f.Address, audit.Write(ctx, tx, r, audit.Change{
+		Tenant: f.TenantUUID, Resource: "users/emails", Object: f.UserUUID,
+		Before: Email{email, f.UserUUID, f.Address, false, false}, After: Email{email, f.UserUUID, f.Address, false, true},
+	})
+}
+
+// The tokens in mails let their holder do one thing, once, for a limited time. They are not sessions and allow nothing else. A
+// token belongs to one user and one address. It ends when the address is removed, when it is used, when it expires, and, if it
+// resets a password, when the password changes.
+
+// Kinds of single-use tokens.
+const (
+	confirmsAddress = "confirm"
+	resetsPassword  = "reset"
+)
+
+// newSingleUse stores a token and returns it.
+func newSingleUse(ctx context.Context, c store.Conn, kind, user, email string, validity time.Duration) (string, error) {
+	now, err := store.Get[time.Time](ctx, c, `SELECT now_utc()`)
+	if err != nil {
+		return "", err
+	}
+	token := tokens.New()
+	d := tokens.DigestOf(token)
+	if _, err := c.Exec(ctx, `INSERT INTO auth_single_use (digest, kind, user_uuid, email_uuid, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+		d[:], kind, user, email, now.Add(validity)); err != nil {
+		return "", fmt.Errorf("storing a token for a mail: %w", err)
+	}
+	return token, nil
+}
+
+// singleUse says whose token it is, and where it was sent.
+type singleUse struct {
+	UserUUID  string `db:"user_uuid"`
+	EmailUUID string `db:"email_uuid"`
+}
+
+// findSingleUse returns a valid token, or errBadLink. Service.presented limits the rate.
+func findSingleUse(ctx context.Context, c store.Conn, kind, token string) (singleUse, error) {
+	d := tokens.DigestOf(token)
+	return orBadLink(store.Get[singleUse](ctx, c, `SELECT user_uuid, email_uuid FROM auth_single_use
+		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc()`, d[:], kind))
+}
+
+// takeSingleUse is findSingleUse, and ends the token when the transaction commits. Of two concurrent callers, one gets it.
+// Neither gets it if those who vouch for the address now hold less than the user.
+func (s *Service) takeSingleUse(ctx context.Context, tx store.Conn, kind, token string) (singleUse, error) {
+	d := tokens.DigestOf(token)
+	link, err := orBadLink(store.Get[singleUse](ctx, tx, `DELETE FROM auth_single_use
+		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc() RETURNING user_uuid, email_uuid`, d[:], kind))
+	if err != nil {
+		return link, err
+	}
+	ok, err := s.emailStands(ctx, tx, link.UserUUID, link.EmailUUID)
+	if err == nil && !ok {
+		err = errBadLink()
+	}
+	return link, err
+}
+
+// presented returns who makes a request: the reader of a mail who sends its token (nil), if meant, or the user of the token
+// bearer, who must hold the access. It limits the rate of unknown tokens.
+func (s *Service) presented(ctx context.Context, r *rest.Request, kind, token, bearer, access string, meant func(singleUse) bool) (by *principal.Principal, err error) {
+	if !tokens.WellFormed(token) {
+		return s.bearer(ctx, r, bearer, access)
+	}
+	err = s.lookUp(ctx, r.HTTP, token, func() error {
+		link, err := findSingleUse(ctx, s.db, kind, token)
+		e := apierr.As(err)
+		switch {
+		case err == nil && meant(link):
+			return nil
+		case err != nil && (e == nil || e.Kind != apierr.Unauthorized):
+			return err
+		}
+		by, err = s.bearer(ctx, r, bearer, access)
+		return err
+	})
+	return by, err
+}
+
+func orBadLink(found singleUse, err error) (singleUse, error) {
+	if errors.Is(err, store.ErrNotFound) {
+		err = errBadLink()
+	}
+	return found, err
+}
+
+// errBadLink is the one response to a token that is not, or no longer, valid, whatever the reason.
+func errBadLink() error {
+	return apierr.New(apierr.Unauthorized, "This link is not valid, or not any longer; ask for a new one")
+}
+
+// sentToken returns the token of a request that takes one as ?token=, as in a link, or as X-Auth-Token.
+func sentToken(r *rest.Request) string {
+	if token, ok := r.Query("token"); ok {
+		return token
+	}
+	return r.HTTP.Header.Get("X-Auth-Token")
+}
+
+// tokenParameter is ?token=.
+var tokenParameter = rest.Parameter{
+	Name: "token", Description: "The token of the mail, unless X-Auth-Token has it.", Schema: &rest.Schema{Type: "string"},
+}
+
+// sweepMails deletes expired tokens of mails and expired counts of attempts, in batches.
+func (s *Service) sweepMails(ctx context.Context) error {
+	now, err := store.Get[time.Time](ctx, s.db, `SELECT now_utc()`)
+	if err != nil {
+		return err
+	}
+	for _, sweep := range []struct {
+		sql string
+		now any
+	}{
+		{`DELETE FROM auth_single_use WHERE digest IN (SELECT digest FROM auth_single_use WHERE expires_at <= $1 LIMIT $2)`, now},
+		{`DELETE FROM auth_limit WHERE (subject, place) IN (SELECT subject, place FROM auth_limit WHERE expires_at <= $1 LIMIT $2)`, now.UnixMicro()},
+	} {
+		for n := int64(sweepBatch); n == sweepBatch; {
+			if n, err = s.db.Exec(ctx, sweep.sql, sweep.now, sweepBatch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	// maxJobs is how many jobs may run at once; more are refused.
+	maxJobs = 64
+	// jobTimeout bounds one job, closeTimeout the wait for jobs when the service ends.
+	jobTimeout   = time.Minute
+	closeTimeout = 5 * time.Second
+)
+
+// background runs jobs after the response, so that the time of the response does not reveal what had to be done.
+type background struct {
+	ctx    context.Context //nolint:containedctx // outlives the requests that start jobs
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool
+	work   errgroup.Group
+}
+
+func newBackground() *background {
+	b := new(background)
+	b.work.SetLimit(maxJobs)
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
+}
+
+// start runs a job, or returns false if too many are running.
+func (b *background) start(do func(ctx context.Context)) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	return b.work.TryGo(func() error {
+		ctx, cancel := context.WithTimeout(b.ctx, jobTimeout)
+		defer cancel()
+		do(ctx)
+		return nil
+	})
+}
+
+// close accepts no more jobs, and waits for those that run. After closeTimeout it cancels them.
+func (b *background) close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	defer b.cancel()
+	defer time.AfterFunc(closeTimeout, b.cancel).Stop()
+	_ = b.work.Wait() // jobs return no errors
 }

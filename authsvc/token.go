@@ -3,7 +3,9 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,8 +13,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
@@ -198,4 +204,394 @@ func (req *tokenRequest) check() error {
 		return apierr.InvalidField("saml_session_id", "conflict", "May not be sent together with refresh_token")
 	}
 	return nil
+}
+
+// tokenRow is a row of auth_token.
+type tokenRow struct {
+	Digest      tokens.Digest
+	SessionUUID string
+	UserUUID    string
+	UserAgent   string
+	RemoteAddr  string
+	Mobile      bool
+	Backend     string // that checked the password
+	RefreshUUID string // empty: issued without one
+}
+
+// login is a token that is about to be issued.
+type login struct {
+	tokenRow
+	lifetime time.Duration
+	offline  *offline // nil: no refresh token is requested
+
+	hash, rehashed string    // of the password; see Identity
+	by             []voucher // for a way in that is not the password; see Identity
+}
+
+// issued is the result of a login beside the token.
+type issued struct {
+	refresh string // the refresh token, if one was requested
+	revoked int    // sessions that the login ended
+}
+
+// issue stores a new token of an enabled user. The times are the database's, so that nodes with different clocks agree on when it
+// expires.
+func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
+	var gone []forget
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		done, gone = issued{}, nil
+		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
+		if err != nil {
+			return err
+		}
+		if err := s.stillEnters(ctx, tx, l); err != nil {
+			return err
+		}
+		if l.offline != nil {
+			var ended []tokenOf
+			if done.refresh, l.RefreshUUID, ended, err = s.obtain(ctx, tx, l, now); err != nil {
+				return err
+			}
+			for _, t := range ended {
+				gone = append(gone, forgetToken(tokens.Digest(t.Digest)))
+			}
+			done.revoked = len(ended)
+		}
+		if err := checkSessions(ctx, tx, l.UserUUID, s.settings.Load().Sessions.PerUser); err != nil {
+			return err
+		}
+		if err := insertToken(ctx, tx, l, now); err != nil {
+			return err
+		}
+		return s.announce(ctx, tx, gone...)
+	})
+	if store.IsConstraint(err, store.ForeignKey) { // the user or the refresh token was deleted in the meantime
+		err = errNoLogin()
+	}
+	if err != nil {
+		return issued{}, err
+	}
+	s.forgetHere(gone...)
+	if c := s.cache.Load(); c != nil {
+		c.Issued(l.Digest)
+	}
+	return done, nil
+}
+
+// stillEnters has those vouch again on whom a login by a backend stands, other than the database: the user's entry may have been
+// forgotten since the login was checked, and what ended its sessions then could not end this one.
+func (s *Service) stillEnters(ctx context.Context, tx store.Conn, l login) error {
+	if len(l.by) == 0 {
+		return nil
+	}
+	if _, err := vouchForEntry(ctx, tx, l.UserUUID, l.Backend, l.by); err != nil {
+		return err
+	}
+	ok, err := s.entryStands(ctx, tx, l.UserUUID, l.Backend)
+	if err == nil && !ok {
+		err = errNoLogin()
+	}
+	return err
+}
+
+// insertToken writes the row, unless the user was deleted or disabled, or got another password, after the password was checked:
+// what ended the user's sessions then could not end this one.
+func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) error {
+	var refresh *string
+	if l.RefreshUUID != "" {
+		refresh = &l.RefreshUUID
+	}
+	n, err := tx.Exec(ctx, `
+		INSERT INTO auth_token (digest, session_uuid, user_uuid, issued_at, expires_at, mobile, user_agent, remote_addr, refresh_uuid, backend)
+		SELECT $1, $2, uuid, $4, $5, $6, $7, $8, $9, $10 FROM auth_user
+		WHERE uuid = $3 AND enabled AND ($11 = '' OR password_hash IN ($11, $12))`,
+		l.Digest[:], l.SessionUUID, l.UserUUID, now, now.Add(l.lifetime), l.Mobile, l.UserAgent, l.RemoteAddr, refresh, l.Backend, l.hash, l.rehashed)
+	if err == nil && n == 0 {
+		return errNoLogin()
+	}
+	return err
+}
+
+// checkSessions refuses a login if a user already has the most live sessions. Internal users are not limited.
+func checkSessions(ctx context.Context, tx store.Conn, user string, most int) error {
+	n, err := store.Get[int](ctx, tx, `
+		SELECT count(*) FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
+		WHERE t.user_uuid = $1 AND t.expires_at > now_utc() AND u.purpose <> 'internal'`, user)
+	if err != nil || n < most {
+		return err
+	}
+	e := apierr.New(apierr.TooMany, "User %s has exceeded the maximum number of active sessions", user)
+	e.RetryAfter = time.Minute
+	return e
+}
+
+// tokenAnswer wraps the record, as existing clients expect.
+type tokenAnswer struct {
+	Data tokenRecord `json:"data"`
+}
+
+// tokenRecord is everything that a client may know about a token. The times without "utc" are in the server's local time; none
+// has a zone.
+type tokenRecord struct {
+	Token         string        `json:"token"`
+	AuthID        string        `json:"auth_id"`
+	PBXUserUUID   *string       `json:"xivo_user_uuid"`
+	ServerUUID    string        `json:"xivo_uuid"`
+	IssuedAt      string        `json:"issued_at"`
+	ExpiresAt     string        `json:"expires_at"`
+	UTCIssuedAt   string        `json:"utc_issued_at"`
+	UTCExpiresAt  string        `json:"utc_expires_at"`
+	ACL           []string      `json:"acl"`
+	Metadata      tokenMetadata `json:"metadata"`
+	SessionUUID   string        `json:"session_uuid"`
+	RemoteAddress string        `json:"remote_addr"`
+	UserAgent     string        `json:"user_agent"`
+	RefreshToken  string        `json:"refresh_token,omitempty" doc:"Only in the answer to a login that asked for access_type offline."`
+}
+
+type tokenMetadata struct {
+	UUID        string  `json:"uuid"`
+	TenantUUID  string  `json:"tenant_uuid"`
+	AuthID      string  `json:"auth_id"`
+	PBXUserUUID *string `json:"pbx_user_uuid"`
+	ServerUUID  string  `json:"xivo_uuid"`
+	Purpose     string  `json:"purpose"`
+}
+
+// liveRecord is a live token with the fields that only its record shows.
+type liveRecord struct {
+	liveToken
+	IssuedAt   time.Time `db:"issued_at"`
+	UserAgent  string    `db:"user_agent"`
+	RemoteAddr string    `db:"remote_addr"`
+}
+
+var selectLiveRecord = liveTokenBy(", t.issued_at, t.user_agent, t.remote_addr")
+
+// record reads a live token's record.
+func (s *Service) record(ctx context.Context, token string) (tokenRecord, error) {
+	d := tokens.DigestOf(token)
+	t, err := store.Get[liveRecord](ctx, s.db, selectLiveRecord, d[:])
+	if errors.Is(err, store.ErrNotFound) {
+		return tokenRecord{}, tokens.ErrUnknown
+	}
+	if err != nil {
+		return tokenRecord{}, err
+	}
+	if ok, err := s.tokenStands(ctx, &t.liveToken); err != nil || !ok {
+		return tokenRecord{}, firstError(err, tokens.ErrUnknown)
+	}
+	held, err := s.acls.Compile(t.accesses())
+	if err != nil {
+		return tokenRecord{}, err
+	}
+	server := s.Installation()
+	var pbxUser *string
+	if t.Purpose == "user" {
+		pbxUser = &t.UserUUID
+	}
+	local := func(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000000") }
+	return tokenRecord{
+		Token: token, AuthID: t.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server,
+		IssuedAt: local(t.IssuedAt), ExpiresAt: local(t.ExpiresAt),
+		UTCIssuedAt: rest.Timestamp(t.IssuedAt), UTCExpiresAt: rest.Timestamp(t.ExpiresAt),
+		ACL: append([]string{}, held.Patterns()...), SessionUUID: t.SessionUUID, RemoteAddress: t.RemoteAddr, UserAgent: t.UserAgent,
+		Metadata: tokenMetadata{
+			UUID: t.UserUUID, TenantUUID: t.TenantUUID, AuthID: t.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server, Purpose: t.Purpose,
+		},
+	}, nil
+}
+
+// clip keeps what a client says about itself short and printable.
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "")
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > 512 {
+		return string(runes[:512])
+	}
+	return text
+}
+
+func host(remote string) string {
+	if h, _, err := net.SplitHostPort(remote); err == nil {
+		return h
+	}
+	return remote
+}
+
+type scopesRequest struct {
+	Scopes     []string `json:"scopes" required:"true" maxItems:"1000" items.maxLength:"256"`
+	TenantUUID *string  `json:"tenant_uuid"`
+}
+
+type scopesAnswer struct {
+	Scopes map[string]bool `json:"scopes"`
+}
+
+type messageAnswer struct {
+	Data struct {
+		Message string `json:"message"`
+	} `json:"data"`
+}
+
+func errNoToken() error {
+	e := apierr.New(apierr.NotFound, "No such token")
+	e.ID, e.Resource = "unknown-token", "tokens"
+	e.Details = map[string]any{"token": nil} // the token is a secret
+	return e
+}
+
+func (s *Service) getToken(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if err := s.checkToken(ctx, r); err != nil {
+		return rest.Reply{}, err
+	}
+	record, err := s.record(ctx, r.Param("token"))
+	if errors.Is(err, tokens.ErrUnknown) {
+		err = errNoToken()
+	}
+	return rest.Reply{Body: tokenAnswer{record}}, err
+}
+
+func (s *Service) headToken(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	return rest.Reply{}, s.checkToken(ctx, r)
+}
+
+// checkToken refuses a token that is unknown (404), or that lacks the scope or the tenant in the query (403). An empty scope
+// requires nothing.
+func (s *Service) checkToken(ctx context.Context, r *rest.Request) error {
+	p, err := s.principal(ctx, r.Param("token"))
+	if err != nil {
+		return err
+	}
+	if scope, _ := r.Query("scope"); scope != "" {
+		if err := acl.ParseAccess(scope); err != nil {
+			return apierr.InvalidField("scope", "access", "%s", err)
+		}
+		if !p.Allows(acl.FoldUUIDs(scope)) {
+			return unauthorizedFor(scope)
+		}
+	}
+	if asked, ok := r.Query("tenant"); ok {
+		return s.checkTenant(ctx, p, asked)
+	}
+	return nil
+}
+
+func (s *Service) principal(ctx context.Context, token string) (*principal.Principal, error) {
+	if !s.Shape(token) {
+		return nil, errNoToken()
+	}
+	var p *principal.Principal
+	var err error
+	if c := s.cache.Load(); c != nil {
+		p, err = c.Principal(ctx, token)
+	} else {
+		p, err = s.Load(ctx, token, tokens.DigestOf(token))
+	}
+	if errors.Is(err, tokens.ErrUnknown) {
+		err = errNoToken()
+	}
+	return p, err
+}
+
+// bearer returns the user of a token, if that user holds the access. It is for operations that the gate lets through without a
+// token, because they also accept the token of a mail. From here on the request is that user's, and the audit names them.
+func (s *Service) bearer(ctx context.Context, r *rest.Request, token, access string) (*principal.Principal, error) {
+	p, err := s.principal(ctx, token)
+	if e := apierr.As(err); errors.Is(err, tokens.ErrUnknown) || (e != nil && e.Kind == apierr.NotFound) {
+		return nil, errBadLink()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !p.Allows(access) {
+		return nil, unauthorizedFor(access)
+	}
+	r.HTTP = r.HTTP.WithContext(principal.NewContext(r.HTTP.Context(), p))
+	return p, nil
+}
+
+func unauthorizedFor(access string) error {
+	e := apierr.New(apierr.Forbidden, "Unauthorized for %s", access)
+	e.Details = map[string]any{"required_access": access}
+	return e
+}
+
+func (s *Service) checkTenant(ctx context.Context, p *principal.Principal, asked string) error {
+	visible := false
+	if id, err := uuid.Parse(asked); err == nil && len(asked) == 36 {
+		if visible, err = tenant.Within(ctx, s.db, id.String(), p.TenantUUID); err != nil {
+			return err
+		}
+	}
+	if !visible {
+		e := apierr.New(apierr.Forbidden, "Unauthorized for this tenant")
+		e.ID = "unauthorized-tenant"
+		return e
+	}
+	return nil
+}
+
+func (s *Service) checkScopes(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	p, err := s.principal(ctx, r.Param("token"))
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	req, err := rest.Decode[scopesRequest](r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	if req.TenantUUID != nil {
+		if err := s.checkTenant(ctx, p, *req.TenantUUID); err != nil {
+			return rest.Reply{}, err
+		}
+	}
+	answer := scopesAnswer{Scopes: make(map[string]bool, len(req.Scopes))}
+	for i, scope := range req.Scopes {
+		if err := acl.ParseAccess(scope); err != nil {
+			return rest.Reply{}, apierr.InvalidField(fmt.Sprintf("scopes[%d]", i), "access", "%s", err)
+		}
+		answer.Scopes[scope] = p.Allows(acl.FoldUUIDs(scope))
+	}
+	return rest.Reply{Body: answer}, nil
+}
+
+func (s *Service) revokeToken(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	var answer messageAnswer
+	answer.Data.Message = "success"
+	if !s.Shape(r.Param("token")) {
+		return rest.Reply{Body: answer}, nil
+	}
+	d := tokens.DigestOf(r.Param("token"))
+	gone := forgetToken(d)
+	// Anybody may call this: unknown tokens are limited in rate, and cost no write.
+	if err := s.lookUp(ctx, r.HTTP, r.Param("token"), func() error {
+		n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_token WHERE digest = $1`, d[:])
+		if err == nil && n == 0 {
+			err = errBadLink()
+		}
+		return err
+	}); err != nil {
+		if e := apierr.As(err); e != nil && e.Kind == apierr.Unauthorized {
+			return rest.Reply{Body: answer}, nil
+		}
+		return rest.Reply{}, err
+	}
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		n, err := tx.Exec(ctx, `DELETE FROM auth_token WHERE digest = $1`, d[:])
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.announce(ctx, tx, gone)
+	})
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	s.forgetHere(gone)
+	return rest.Reply{Body: answer}, nil
 }

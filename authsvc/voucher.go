@@ -29,7 +29,7 @@ import (
 //	a directory             who saved it last; the same for a tenant's default method
 //	an identity             who vouches for the name or address by which a backend's entry was found, and, at each login by that
 //	                        backend, for the method and the directory; until the entry is forgotten, and its sessions with it
-//	an external link        who began it, as long as it is not completed (external/state.go)
+//	an external link        who began it, as long as it is not completed (external/authorize.go)
 //	a session               all of these, as they are now, that its login stood on; the same for a refresh token
 //
 // Nobody vouches for what users set up themselves, in a session that stands on nobody else, nor for what the operator of this

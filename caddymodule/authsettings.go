@@ -2,17 +2,26 @@ package caddymodule
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
+	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
+	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // Passwords configure the cost of checking a password, and how many checks may wait. password.Settings has the defaults.
@@ -249,4 +258,183 @@ func (a *App) parseDirectories(d *caddyfile.Dispenser) error {
 		return err
 	}
 	return block(d, "directories", map[string]value{"allow": texts(&places.Allow), "only": texts(&places.Only)})
+}
+
+// Mail says how the authentication service sends mails: those that confirm an address, and those that reset a password. Texts may
+// hold placeholders, such as {env.SMTP_PASSWORD} or {file./run/secrets/smtp}.
+type Mail struct {
+	// Server is the mail server, as host or host:port. The default port depends on TLS: 587, 465 or 25.
+	Server string `json:"server"`
+	// From is the sender, as "Example PBX <pbx@example.com>".
+	From string `json:"from"`
+	// Username and Password are for the mail server. Default: no authentication.
+	Username string `json:"username,omitempty"`
+	Password string `json:"password,omitempty"`
+	// TLS is starttls, tls (from the first byte) or none (for a mail server on this host). Default: starttls.
+	TLS string `json:"tls,omitempty"`
+	// CA is a PEM file with the authorities that may sign the mail server's certificate. Default: the system's.
+	CA string `json:"ca,omitempty"`
+	// ResetURL is the page on which a user chooses a password, with :user_uuid and :token as placeholders. Default:
+	// /console/reset.html below the public URL.
+	ResetURL string `json:"reset_url,omitempty"`
+	// Templates is a folder with texts that replace those of the mails. Default: none.
+	Templates string `json:"templates,omitempty"`
+	// Timeout bounds the sending of a mail. Default: 30s.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+	// ConfirmationValidity and ResetValidity are how long the links are valid, from a minute to a week. Default: 1h.
+	ConfirmationValidity caddy.Duration `json:"confirmation_validity,omitempty"`
+	ResetValidity        caddy.Duration `json:"reset_validity,omitempty"`
+}
+
+// sender makes the sender, without contacting the mail server. Links begin with the public URL.
+func (m *Mail) sender(repl *caddy.Replacer, publicURL string) (*mail.Sender, error) {
+	for _, text := range []*string{&m.Server, &m.From, &m.Username, &m.Password, &m.TLS, &m.CA, &m.ResetURL, &m.Templates} {
+		*text = repl.ReplaceAll(*text, "")
+	}
+	c := mail.Config{
+		Host: m.Server, Username: m.Username, Password: m.Password, TLS: m.TLS, CAFile: m.CA, Timeout: time.Duration(m.Timeout),
+		From: m.From, BaseURL: publicURL, ResetURL: m.ResetURL, Templates: m.Templates,
+		ConfirmationValidity: time.Duration(m.ConfirmationValidity), ResetValidity: time.Duration(m.ResetValidity),
+	}
+	if host, port, err := net.SplitHostPort(m.Server); err == nil {
+		if c.Host = host; port != "" {
+			if c.Port, err = strconv.Atoi(port); err != nil {
+				return nil, fmt.Errorf("the mail server's port %q is not a number", port)
+			}
+		}
+	}
+	if c.Host != "" && publicURL == "" {
+		return nil, needsPublicURL("mail")
+	}
+	return mail.New(c)
+}
+
+// clientIP returns the client's address, from a trusted proxy's header where the server's trusted_proxies says so.
+func clientIP(r *http.Request) string {
+	if ip, ok := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string); ok && ip != "" {
+		return ip
+	}
+	return authsvc.PeerIP(r)
+}
+
+// from returns the origin of a request, from its context.
+func from(ctx context.Context) tokens.From {
+	ip, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
+	return tokens.FromAddress(ip)
+}
+
+// parseMail reads
+//
+//	mail <server> {
+//	    from                  <address>
+//	    username              <name>
+//	    password              <password>
+//	    tls                   starttls|tls|none
+//	    ca                    <file>
+//	    reset_url             <url>
+//	    templates             <folder>
+//	    timeout               <duration>
+//	    confirmation_validity <duration>
+//	    reset_validity        <duration>
+//	}
+func (a *App) parseMail(d *caddyfile.Dispenser) error {
+	m, err := once(d, "mail", &a.Mail)
+	if err != nil {
+		return err
+	}
+	if err := oneArgument(d, &m.Server); err != nil {
+		return err
+	}
+	return block(d, "mail", map[string]value{
+		"from": text(&m.From), "username": text(&m.Username), "password": text(&m.Password), "tls": text(&m.TLS), "ca": text(&m.CA),
+		"reset_url": text(&m.ResetURL), "templates": text(&m.Templates), "timeout": duration(&m.Timeout),
+		"confirmation_validity": duration(&m.ConfirmationValidity), "reset_validity": duration(&m.ResetValidity),
+	})
+}
+
+// ConfiguredPolicy is a policy that the configuration creates in the master tenant, for all tenants.
+type ConfiguredPolicy struct {
+	// Slug is also the name.
+	Slug string `json:"slug"`
+	// ACL lists its patterns.
+	ACL []string `json:"acl"`
+}
+
+// ConfiguredGroup is a group that the configuration creates in every tenant.
+type ConfiguredGroup struct {
+	// Slug is also the name.
+	Slug string `json:"slug"`
+	// Policies are slugs of default_policies.
+	Policies []string `json:"policies"`
+}
+
+// loadConfigured reads the policies and groups that the configuration puts into the database.
+func (a *App) loadConfigured() error {
+	var c authsvc.Configured
+	for _, p := range a.DefaultPolicies {
+		c.Policies = append(c.Policies, authsvc.ConfiguredPolicy{Slug: p.Slug, Description: "Made by the configuration.", ACL: p.ACL})
+	}
+	for _, g := range a.TenantDefaultGroups {
+		c.Groups = append(c.Groups, authsvc.ConfiguredGroup{Slug: g.Slug, Policies: g.Policies})
+	}
+	c.AllUsers = slices.Clone(a.AllUsersPolicies)
+	own := a.DefaultUserPolicy
+	if own == "" {
+		own = authsvc.DefaultUserPolicy
+	}
+	if own != "none" {
+		c.AllUsers = append(c.AllUsers, own)
+	}
+	given := slices.ContainsFunc(c.Policies, func(p authsvc.ConfiguredPolicy) bool { return strings.EqualFold(p.Slug, authsvc.DefaultUserPolicy) })
+	if own == authsvc.DefaultUserPolicy && !given {
+		c.Policies = append(c.Policies, authsvc.ConfiguredPolicy{
+			Slug: own, Description: "What users may do with their own account. Made by the configuration.", ACL: authsvc.OwnAccount(),
+		})
+	}
+	if err := c.Check(); err != nil {
+		return fmt.Errorf("reading default_policies, all_users_policies, tenant_default_groups and default_user_policy: %w", err)
+	}
+	a.configured = c
+	return nil
+}
+
+// parseNamed reads a block whose lines begin with a name:
+//
+//	default_policies {
+//	    <slug> <access...>
+//	}
+//	tenant_default_groups {
+//	    <slug> <policy...>
+//	}
+//
+// A name may begin several lines.
+func parseNamed(d *caddyfile.Dispenser, add func(name string, list []string)) error {
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		name := d.Val()
+		add(name, d.RemainingArgs())
+	}
+	return nil
+}
+
+func (a *App) parseDefaultPolicies(d *caddyfile.Dispenser) error {
+	return parseNamed(d, func(name string, list []string) {
+		if i := slices.IndexFunc(a.DefaultPolicies, func(p ConfiguredPolicy) bool { return p.Slug == name }); i >= 0 {
+			a.DefaultPolicies[i].ACL = append(a.DefaultPolicies[i].ACL, list...)
+			return
+		}
+		a.DefaultPolicies = append(a.DefaultPolicies, ConfiguredPolicy{name, list})
+	})
+}
+
+func (a *App) parseTenantDefaultGroups(d *caddyfile.Dispenser) error {
+	return parseNamed(d, func(name string, list []string) {
+		if i := slices.IndexFunc(a.TenantDefaultGroups, func(g ConfiguredGroup) bool { return g.Slug == name }); i >= 0 {
+			a.TenantDefaultGroups[i].Policies = append(a.TenantDefaultGroups[i].Policies, list...)
+			return
+		}
+		a.TenantDefaultGroups = append(a.TenantDefaultGroups, ConfiguredGroup{name, list})
+	})
 }

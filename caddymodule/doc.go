@@ -4,9 +4,8 @@
 //	app.go          the ringfence app: what an operator configures
 //	engine.go       what outlives a reload: database, services, token cache
 //	gate.go         http.handlers.ringfence_gate
-//	proofs.go       what is refused because no authority could give its certificate
 //	services.go     http.handlers.ringfence_{auth,confd,helpers}
-//	mail.go         mails, and who may register
+//	authsettings.go settings of the authentication service
 //	tokens.go       ringfence.tokens.{local,remote}: the sources of tokens
 //	backends.go     ringfence.auth.backends.{database,ldap}: backends that check logins
 //	health.go       /healthz and /readyz

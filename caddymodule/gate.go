@@ -13,14 +13,19 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddytls"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/caddymodule/mended/listener"
 	"github.com/ringfence/ringfence/caddymodule/mended/logs"
 	_ "github.com/ringfence/ringfence/caddymodule/mended/proxy" // with the transport that reverse_proxy finds by its name
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/target"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
@@ -358,6 +363,73 @@ func (g *Gate) readOption(h httpcaddyfile.Helper) error {
 		}
 	default:
 		return h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token, forward_headers, identity", option)
+	}
+	return nil
+}
+
+// requirements returns what this configuration's gates would require of a request. The explanation of a decision uses the same
+// routers as the decision itself.
+func (a *App) requirements(method, path string) (authsvc.Requirement, error) {
+	t, err := target.Parse(path)
+	if err != nil {
+		refusal := apierr.InvalidField("path", "path", "%s", err)
+		refusal.Err = err
+		return authsvc.Requirement{}, refusal
+	}
+	a.mu.Lock()
+	routers := a.routers
+	a.mu.Unlock()
+	best := -1
+	var found gate.Need
+	for _, r := range routers {
+		if need, ok := r.Route(method, &t); ok && len(r.Prefix()) > best {
+			best, found = len(r.Prefix()), need
+		}
+	}
+	if best < 0 {
+		return authsvc.Requirement{}, apierr.New(apierr.NotFound, "No service is served at this path")
+	}
+	if err := gate.Check(method, &t, &found); err != nil {
+		return authsvc.Requirement{}, err
+	}
+	need := authsvc.Requirement{Service: found.Service, Access: found.Access, Public: found.Public}
+	if found.Match != nil && found.Match.Op != nil {
+		need.Master = found.Match.Op.Master
+	}
+	return need, nil
+}
+
+// explains adds the routers of a gate that is being provisioned.
+func (a *App) explains(routers []gate.Router) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.routers = append(a.routers, routers...)
+}
+
+// checkProofs refuses a configuration whose certificate no authority would ever give. Caddy has the proofs of a site's own issuer listen where
+// the site is bound, and what listens there knows no network but tcp. Global options know nothing of the site's address
+// (docs/certificates.md, A certificate of a public authority).
+func checkProofs(ctx caddy.Context) error {
+	app, err := ctx.App("tls")
+	if err != nil {
+		return fmt.Errorf("loading the tls app: %w", err)
+	}
+	automation := app.(*caddytls.TLS).Automation
+	if automation == nil {
+		return nil
+	}
+	for _, policy := range automation.Policies {
+		for _, issuer := range policy.Issuers {
+			by, ok := issuer.(interface{ GetACMEIssuer() *caddytls.ACMEIssuer })
+			if !ok {
+				continue
+			}
+			proofs := by.GetACMEIssuer().Challenges
+			if proofs != nil && proofs.DNS == nil && strings.HasPrefix(proofs.BindHost, listener.Network+"/") {
+				return fmt.Errorf("no authority could give a certificate for %s: with `bind %s`, set email, acme_ca and acme_ca_root in the global options, and not in the site's tls block",
+					strings.Join(policy.Subjects(), ", "), proofs.BindHost)
+			}
+		}
 	}
 	return nil
 }

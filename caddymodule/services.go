@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
@@ -18,6 +19,9 @@ func init() {
 	caddy.RegisterModule(new(Auth))
 	caddy.RegisterModule(new(Confd))
 	caddy.RegisterModule(new(Helpers))
+	caddy.RegisterModule(new(Local))
+	httpcaddyfile.RegisterHandlerDirective("ringfence_local", parseBare(func() caddyhttp.MiddlewareHandler { return new(Local) }))
+	httpcaddyfile.RegisterDirectiveOrder("ringfence_local", httpcaddyfile.Before, "header") // and so before all that answers
 	for _, directive := range []string{"ringfence_auth", "ringfence_confd", "ringfence_helpers"} {
 		httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, "respond")
 	}
@@ -228,6 +232,20 @@ func parseHelpers(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	return helpers, helpers.parse(h)
 }
 
+// Local keeps web pages away from a plain port: it passes on what tools of this machine ask for, and responds to everybody else with 403. Web
+// pages in a browser on this machine are told by their Host, Origin, Referer and Sec-Fetch-Site.
+type Local struct{}
+
+// CaddyModule returns the Caddy module information.
+func (*Local) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_local", New: func() caddy.Module { return new(Local) }}
+}
+
+func (*Local) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) (err error) {
+	helpers.Local(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { err = next.ServeHTTP(w, r) })).ServeHTTP(w, r)
+	return err
+}
+
 var (
 	_ caddyhttp.MiddlewareHandler = (*Auth)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Confd)(nil)
@@ -239,4 +257,5 @@ var (
 	_ caddy.Validator             = (*Confd)(nil)
 	_ caddy.Validator             = (*Helpers)(nil)
 	_ caddyfile.Unmarshaler       = (*RemoteTokens)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Local)(nil)
 )

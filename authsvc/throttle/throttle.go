@@ -14,6 +14,7 @@ package throttle
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -158,4 +159,224 @@ func tooSoon(microseconds int64) error {
 	e := apierr.New(apierr.TooMany, "Too many attempts; wait before the next one")
 	e.ID, e.RetryAfter = "too-many-attempts", max(time.Duration(microseconds)*time.Microsecond, time.Second)
 	return e
+}
+
+// Limits say how guessing and flooding are slowed down. A zero field means its default.
+type Limits struct {
+	// FreeGuesses is how many wrong passwords a login may have before it must wait. Default: 10.
+	FreeGuesses int
+	// Delay is the first wait. Each further wrong password doubles it, up to MaxDelay. Default: 1 second, 15 minutes.
+	Delay, MaxDelay time.Duration
+	// ForgetAfter is how long after its last attempt a login's wrong passwords are forgotten. Default: 2 hours.
+	ForgetAfter time.Duration
+	// TrustFor is how long a network from which a login has succeeded has its own count. Default: 30 days.
+	TrustFor time.Duration
+	// NetworkGuesses limits the wrong passwords from one network (an IPv4 address, an IPv6 /64). An office behind one address has
+	// many. Default: 200, and one every 5 seconds.
+	NetworkGuesses Rate
+	// Mails limits the mails to one address. Default: 3, and one every 15 minutes.
+	Mails Rate
+	// MailRequests limits the requests from one network to reset a password. Default: 20, and one a minute.
+	MailRequests Rate
+	// Registrations limits the accounts created from one network. Default: 5, and one every 10 minutes.
+	Registrations Rate
+}
+
+// Rate is an allowance: Burst at once, and one more per Every.
+type Rate struct {
+	Burst int
+	Every time.Duration
+}
+
+// Beyond these the arithmetic of microseconds would overflow, here and in the databases.
+const (
+	maxBurst = 1_000_000
+	maxEvery = 30 * 24 * time.Hour
+	maxTrust = 10 * 365 * 24 * time.Hour
+)
+
+// WithDefaults replaces zero fields by their defaults, and refuses limits that contradict each other.
+func (l Limits) WithDefaults() (Limits, error) {
+	fill(&l.FreeGuesses, 10)
+	fill(&l.Delay, time.Second)
+	fill(&l.MaxDelay, 15*time.Minute)
+	fill(&l.ForgetAfter, 2*time.Hour)
+	fill(&l.TrustFor, 30*24*time.Hour)
+	fill(&l.NetworkGuesses, Rate{200, 5 * time.Second})
+	fill(&l.Mails, Rate{3, 15 * time.Minute})
+	fill(&l.MailRequests, Rate{20, time.Minute})
+	fill(&l.Registrations, Rate{5, 10 * time.Minute})
+	if l.FreeGuesses < 1 || l.FreeGuesses > maxBurst || l.Delay < time.Millisecond ||
+		l.MaxDelay < l.Delay || l.ForgetAfter < l.MaxDelay || l.TrustFor < l.ForgetAfter || l.TrustFor > maxTrust {
+		return l, errors.New("limits of guesses: from one to a million are free, and the times, from a millisecond to ten years, " +
+			"are in the order delay, max delay, forget after, trust for")
+	}
+	for _, r := range []Rate{l.NetworkGuesses, l.Mails, l.MailRequests, l.Registrations} {
+		if r.Burst < 1 || r.Burst > maxBurst || r.Every < time.Millisecond || r.Every > maxEvery {
+			return l, errors.New("a rate must be from one to a million at once, and one more per time from a millisecond to 30 days")
+		}
+	}
+	return l, nil
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// window is how far in the future the next free moment of a rate may be.
+func (r Rate) window() int64 { return int64(r.Burst-1) * r.Every.Microseconds() }
+
+// doublings returns how often the delay is doubled until it is the longest.
+func (l *Limits) doublings() int {
+	n := 0
+	for d := l.Delay; d < l.MaxDelay; d *= 2 {
+		n++
+	}
+	return n
+}
+
+// Attempt is a guess at a login that did not come too soon.
+type Attempt struct {
+	throttle       *Throttle
+	limits         *Limits
+	login, network Key
+	trusted        bool  // the network has its own count
+	now            int64 // when it began, in microseconds since 1970
+}
+
+func (a Attempt) place() Key {
+	if a.trusted {
+		return a.network
+	}
+	return everywhere
+}
+
+// Admit refuses a guess at a login that comes too soon. It counts nothing.
+func (t *Throttle) Admit(ctx context.Context, l *Limits, login Key, network string) (Attempt, error) {
+	a := Attempt{throttle: t, limits: l, login: login, network: KeyOf("network", network)}
+	now, open, err := t.look(ctx, [2]Key{login, a.network}, [2]Key{everywhere, a.network})
+	if err != nil {
+		return a, err
+	}
+	a.now = now
+	_, a.trusted = open[[2]Key{login, a.network}]
+	if wait := open[[2]Key{login, a.place()}] - now; wait > 0 {
+		return a, tooSoon(wait)
+	}
+	if wait := open[[2]Key{a.network, everywhere}] - now - l.NetworkGuesses.window(); wait > 0 && !a.trusted {
+		return a, tooSoon(wait)
+	}
+	return a, nil
+}
+
+// reserve counts a guess as a failure.
+func (a Attempt) reserve(ctx context.Context) error {
+	l := a.limits
+	counted, err := a.countFailure(ctx)
+	if err != nil {
+		return err
+	}
+	if !counted { // a concurrent attempt was first, and its result is still unknown
+		return tooSoon(l.Delay.Microseconds())
+	}
+	if a.trusted {
+		return nil
+	}
+	allowed, err := a.throttle.draw(ctx, a.network, l.NetworkGuesses, a.now)
+	if err == nil && !allowed {
+		err = tooSoon(l.NetworkGuesses.Every.Microseconds())
+	}
+	if err != nil {
+		err = errors.Join(err, a.uncount(ctx))
+	}
+	return err
+}
+
+// countFailure adds one to a login's failures and closes the login for the resulting delay, unless it is closed.
+func (a Attempt) countFailure(ctx context.Context) (bool, error) {
+	l, place, first := a.limits, a.place(), int64(0)
+	if l.FreeGuesses == 1 {
+		first = a.now + l.Delay.Microseconds()
+	}
+	n, err := a.throttle.db.Exec(ctx, `
+		INSERT INTO auth_limit (subject, place, failures, open_at, expires_at) VALUES ($1, $2, 1, $3, $4)
+		ON CONFLICT (subject, place) DO UPDATE SET
+			failures = auth_limit.failures + 1,
+			open_at = CASE
+				WHEN auth_limit.failures + 1 < $6 THEN 0
+				WHEN auth_limit.failures + 1 - $6 >= $7 THEN CAST($5 AS bigint) + CAST($8 AS bigint)
+				ELSE CAST($5 AS bigint) + (CAST($9 AS bigint) << CAST(auth_limit.failures + 1 - $6 AS integer)) END,
+			expires_at = CASE WHEN auth_limit.expires_at > $4 THEN auth_limit.expires_at ELSE $4 END
+		WHERE auth_limit.open_at <= $5`,
+		a.login[:], place[:], first, a.now+l.ForgetAfter.Microseconds()+l.MaxDelay.Microseconds(), a.now,
+		l.FreeGuesses, l.doublings(), l.MaxDelay.Microseconds(), l.Delay.Microseconds())
+	if err != nil {
+		return false, fmt.Errorf("counting a guess: %w", err)
+	}
+	return n == 1, nil
+}
+
+// uncount takes back an attempt whose password was not checked.
+func (a Attempt) uncount(ctx context.Context) error {
+	place := a.place()
+	if _, err := a.throttle.db.Exec(ctx, `UPDATE auth_limit SET failures = failures - 1, open_at = 0 WHERE subject = $1 AND place = $2 AND failures > 0`,
+		a.login[:], place[:]); err != nil {
+		return fmt.Errorf("taking back a guess: %w", err)
+	}
+	return nil
+}
+
+// succeed forgets the failures, gives the network back its allowance, and trusts it for this login.
+func (a Attempt) succeed(ctx context.Context) error {
+	if !a.trusted {
+		if err := a.throttle.giveBack(ctx, a.network, a.limits.NetworkGuesses); err != nil {
+			return err
+		}
+		if _, err := a.throttle.db.Exec(ctx, `DELETE FROM auth_limit WHERE subject = $1 AND place = $2`, a.login[:], everywhere[:]); err != nil {
+			return fmt.Errorf("forgetting failed guesses: %w", err)
+		}
+	}
+	now, err := store.Get[time.Time](ctx, a.throttle.db, `SELECT now_utc()`)
+	if err == nil {
+		_, err = a.throttle.db.Exec(ctx, `
+			INSERT INTO auth_limit (subject, place, failures, open_at, expires_at) VALUES ($1, $2, 0, 0, $3)
+			ON CONFLICT (subject, place) DO UPDATE SET failures = 0, open_at = 0, expires_at = $3`,
+			a.login[:], a.network[:], now.Add(a.limits.TrustFor).UnixMicro())
+	}
+	if err != nil {
+		return fmt.Errorf("forgetting failed guesses: %w", err)
+	}
+	return nil
+}
+
+// settleTimeout bounds what is written after a password was checked, whether the client is still there or not.
+const settleTimeout = 5 * time.Second
+
+// Try makes the attempt. It counts a failure before it calls try, and takes it back if try returns nil. The failure stays if try
+// returns an error of kind Unauthorized, and if the client left before the end. Any other error means that the password was not
+// checked, and so does an error of kind Unavailable, whether the client is there or not: the backend that could decide was
+// unreachable. A node that dies in between has counted a failure.
+func (a Attempt) Try(ctx context.Context, try func() error) error {
+	if err := a.reserve(ctx); err != nil {
+		return err
+	}
+	err := try()
+	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	refusal := apierr.As(err)
+	switch {
+	case err == nil:
+		return a.succeed(settling)
+	case refusal != nil && refusal.Kind == apierr.Unavailable:
+	case refusal != nil && refusal.Kind == apierr.Unauthorized, ctx.Err() != nil:
+		return err
+	}
+	undone := a.uncount(settling)
+	if !a.trusted {
+		undone = errors.Join(undone, a.throttle.giveBack(settling, a.network, a.limits.NetworkGuesses))
+	}
+	return errors.Join(err, undone)
 }

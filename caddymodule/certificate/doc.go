@@ -2,8 +2,7 @@
 //
 //	certificate.go  tls.get_certificate.ringfence_self_signed, tls.permission.ringfence_self_signed
 //	command.go      ringfence certificate
-//	page.go         http.handlers.ringfence_certificate: /certificate and /certificate.pem
-//	served.go       all certificates that a configuration serves, for the metrics
+//	page.go         http.handlers.ringfence_certificate: /certificate and /certificate.pem; all certificates that are served
 //
 // # Which behaviour of Caddy it mends
 //

@@ -2,7 +2,9 @@ package tokens
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -290,4 +292,112 @@ func (c *Cache) Distrust() {
 func (c *Cache) Trust() {
 	c.ForgetAll()
 	c.deaf.Store(false)
+}
+
+// slots is the size of the tables of marks. With 100,000 cached tokens, one Forget causes about three other tokens to be looked
+// up again.
+const (
+	slotBits = 15
+	slots    = 1 << slotBits
+)
+
+// marks says which results still count (see the package comment). It does not grow, and it never blocks.
+type marks struct {
+	seq atomic.Uint64
+	_   [56]byte // the counter changes with each look-up; each hit reads the fields below
+
+	floor        atomic.Uint64 // no older result counts
+	unknownFloor atomic.Uint64 // nor does any older "unknown"
+	tokens       [slots]atomic.Uint64
+	users        [slots]atomic.Uint64
+	seed         maphash.Seed
+}
+
+func newMarks() *marks { return &marks{seed: maphash.MakeSeed()} }
+
+// next takes a number: for a look-up before it asks, for a Forget after its change was committed.
+func (m *marks) next() uint64 { return m.seq.Add(1) }
+
+func (m *marks) token(d *Digest) *atomic.Uint64 {
+	return &m.tokens[binary.LittleEndian.Uint32(d[8:])%slots]
+}
+
+// userSlot returns the slot of a user's marks.
+func (m *marks) userSlot(uuid string) uint64 { return maphash.String(m.seed, uuid) % slots }
+
+// holds reports whether a principal that was loaded under number n still counts.
+func (m *marks) holds(n uint64, d *Digest, userSlot uint64) bool {
+	return n >= m.floor.Load() && n >= m.token(d).Load() && n >= m.users[userSlot%slots].Load()
+}
+
+// holdsUnknown reports whether "unknown" still counts. Nobody knows to which user such a token would belong, so any change to a
+// user ends it.
+func (m *marks) holdsUnknown(n uint64, d *Digest) bool {
+	return n >= m.floor.Load() && n >= m.unknownFloor.Load() && n >= m.token(d).Load()
+}
+
+// raise records n, unless a later number is there already.
+func raise(slot *atomic.Uint64, n uint64) {
+	for {
+		old := slot.Load()
+		if old >= n || slot.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}
+
+// Stats counts what a Cache has done since it was made, for metrics. Each number only grows.
+type Stats struct {
+	Hits         uint64 // found in the cache
+	Misses       uint64 // not found: the source was asked, or its last "unknown" was repeated
+	NegativeHits uint64 // of the misses: refused from the short memory of unknown tokens
+	Throttled    uint64 // of the misses: refused because too many unknown tokens were tried
+	Loads        uint64 // look-ups at the source, also those in the background
+	LoadErrors   uint64 // of the loads: the source was unreachable or failed
+	Unknown      uint64 // of the loads: the source does not know the token
+	Refreshes    uint64 // of the loads: started early, in the background
+	Retries      uint64 // look-ups repeated because something was forgotten meanwhile
+	Forgets      uint64 // calls of the Forget methods, also those for messages of other nodes
+}
+
+type counters struct {
+	hits spread
+
+	misses, negativeHits, throttled                atomic.Uint64
+	loads, loadErrors, unknown, refreshes, retries atomic.Uint64
+	forgets                                        atomic.Uint64
+}
+
+// spread is a counter in pieces, so that processors that count hits at once do not wait for one another.
+type spread [16]struct {
+	n atomic.Uint64
+	_ [56]byte
+}
+
+func (s *spread) add() {
+	s[rand.Uint32()%uint32(len(s))].n.Add(1) //nolint:gosec // chooses a piece of a counter, no secret
+}
+
+func (s *spread) sum() (n uint64) {
+	for i := range s {
+		n += s[i].n.Load()
+	}
+	return n
+}
+
+// Stats reads the counters, one by one: sums may be off by what happens meanwhile.
+func (c *Cache) Stats() Stats {
+	n := &c.count
+	return Stats{
+		Hits:         n.hits.sum(),
+		Misses:       n.misses.Load(),
+		NegativeHits: n.negativeHits.Load(),
+		Throttled:    n.throttled.Load(),
+		Loads:        n.loads.Load(),
+		LoadErrors:   n.loadErrors.Load(),
+		Unknown:      n.unknown.Load(),
+		Refreshes:    n.refreshes.Load(),
+		Retries:      n.retries.Load(),
+		Forgets:      n.forgets.Load(),
+	}
 }

@@ -1,9 +1,7 @@
 // Package logs keeps tokens, passwords and cookies out of every log that a configuration opens, whatever its format.
 //
-//	encoder.go  caddy.logging.encoders.ringfence: redacts, then has another encoder write
-//	protect.go  the same around the encoder of every other log
-//	probe.go    asks each log whether it would write a token
-//	edit.go     edits Caddy's own entries: adds the request's ID, and puts the cause first
+//	encoder.go  caddy.logging.encoders.ringfence: redacts, edits Caddy's own entries, and has another encoder write
+//	protect.go  the same around the encoder of every other log, which is then asked whether it would write a token
 //	file.go     caddy.logging.writers.ringfence_file
 //
 // # Which behaviour of Caddy it mends

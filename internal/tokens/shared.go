@@ -5,10 +5,12 @@ import (
 	"encoding/binary"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"weak"
 
 	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/principal"
 )
 
 // ACLs lets all tokens with the same patterns share one compiled set. It keeps no set alive: the garbage collector frees a set
@@ -95,4 +97,41 @@ func keyOf(sorted []string) (k [sha256.Size]byte) {
 	}
 	h.Sum(k[:0])
 	return k
+}
+
+// affiliations lets all principals with the same affiliation share one. It keeps none alive. The zero value is ready for use,
+// and safe for concurrent use.
+type affiliations struct {
+	mu    sync.Mutex
+	known map[principal.Affiliation]weak.Pointer[principal.Affiliation]
+}
+
+// share returns the shared affiliation that equals a.
+func (s *affiliations) share(a *principal.Affiliation) *principal.Affiliation {
+	if a == nil {
+		a = new(principal.Affiliation)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if shared := s.known[*a].Value(); shared != nil {
+		return shared
+	}
+	shared := &principal.Affiliation{
+		TenantUUID: strings.Clone(a.TenantUUID), Purpose: strings.Clone(a.Purpose), Remote: a.Remote, Master: a.Master,
+	}
+	if s.known == nil {
+		s.known = make(map[principal.Affiliation]weak.Pointer[principal.Affiliation])
+	}
+	s.known[*shared] = weak.Make(shared)
+	runtime.AddCleanup(shared, s.drop, *shared)
+	return shared
+}
+
+// drop removes an affiliation that was freed, unless another one has taken its place.
+func (s *affiliations) drop(a principal.Affiliation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[a].Value() == nil {
+		delete(s.known, a)
+	}
 }
