@@ -217,10 +217,7 @@ func (s *Service) namedTenant(ctx context.Context, req *tokenRequest) (string, e
 		sql, arg = `SELECT uuid FROM auth_tenant WHERE slug = $1`, req.TenantID
 	}
 	found, err := store.Get[string](ctx, s.db, sql, arg)
-	if errors.Is(err, store.ErrNotFound) {
-		err = nil
-	}
-	return found, err
+	return found, missing(err, nil)
 }
 
 func isUUID(text string) bool {
@@ -546,11 +543,8 @@ func (s *Service) recheck(ctx context.Context, user string) error {
 	}
 	u, err := store.Get[known](ctx, s.db, `SELECT `+methodOf+` AS method, u.tenant_uuid
 		FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid WHERE u.uuid = $1 AND u.enabled`, user)
-	if errors.Is(err, store.ErrNotFound) {
-		return refusedFor("the user is disabled or gone")
-	}
 	if err != nil {
-		return err
+		return missing(err, refusedFor("the user is disabled or gone"))
 	}
 	anybody := false
 	for _, b := range *s.backends.Load() {

@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -95,10 +94,8 @@ func checkMethod(method string) error {
 	if slices.Contains(idpTypes, method) {
 		return nil
 	}
-	e := apierr.New(apierr.NotFound, "There is no such authentication method; GET /idp lists them")
-	e.ID, e.Resource = "unknown-idp-type", "idp"
-	e.Details = map[string]any{"type": method}
-	return e
+	return apierr.New(apierr.NotFound, "There is no such authentication method; GET /idp lists them").
+		Named("unknown-idp-type").Of("idp").With("type", method)
 }
 
 // changeMethod gives the users the path's method, in one transaction; a DELETE resets those who have it to the default.
@@ -148,11 +145,8 @@ func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Req
 	}
 	old, err := store.Get[row](ctx, tx, `SELECT tenant_uuid, authentication_method FROM auth_user WHERE uuid = $1 AND `+
 		tenant.Below("tenant_uuid", "$2"), user, scope)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, unknownUser(user)
-	}
 	if err != nil {
-		return false, err
+		return false, missing(err, unknownUser(user))
 	}
 	if err := firstError(notDeniedOf(r.Principal(), user, "update"), s.mayActOn(ctx, tx, r.Principal(), user)); err != nil {
 		return false, err
@@ -230,8 +224,6 @@ func samlOperations() []rest.Operation {
 }
 
 func noSAML(context.Context, *rest.Request) (rest.Reply, error) {
-	e := apierr.New(apierr.NotImplemented, "This gateway does not speak SAML; users log in by a password of its own or of an LDAP directory, "+
-		"and link other services by /users/{user_uuid}/external")
-	e.ID = "saml-not-implemented"
-	return rest.Reply{}, e
+	return rest.Reply{}, apierr.New(apierr.NotImplemented, "This gateway does not speak SAML; users log in by a password of its own or of an LDAP directory, "+
+		"and link other services by /users/{user_uuid}/external").Named("saml-not-implemented")
 }

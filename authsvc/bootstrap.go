@@ -166,17 +166,16 @@ func (s *Service) createFirst(ctx context.Context, username, key, hash string) (
 			},
 			{`INSERT INTO auth_policy_access (policy_uuid, access) VALUES ($1, '#')`, []any{policy}},
 			{`INSERT INTO auth_user_policy (user_uuid, policy_uuid) VALUES ($1, $2)`, []any{user, policy}},
-			{
-				`INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed) VALUES ($1, $1, $2, $2, $2, $2, true)`,
-				[]any{tenant, allUsersName(tenant)},
-			},
-			{`INSERT INTO auth_group_user (group_uuid, user_uuid) VALUES ($1, $2)`, []any{tenant, user}},
 		} {
 			if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
 				return err
 			}
 		}
-		return nil
+		if err := createAllUsers(ctx, tx, tenant); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) VALUES ($1, $2)`, tenant, user)
+		return err
 	})
 	return created, err
 }

@@ -57,10 +57,7 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 	var user string
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		user, err = store.Get[string](ctx, tx, `SELECT user_uuid FROM auth_login WHERE login = $1`, login)
-		if errors.Is(err, store.ErrNotFound) {
-			err = ErrNoSuchUser
-		}
-		if err != nil {
+		if err = missing(err, ErrNoSuchUser); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $2, enabled = true, authentication_method = 'native' WHERE uuid = $1`, user, hash); err != nil {
@@ -113,10 +110,7 @@ func recovered(ctx context.Context, tx store.Conn, user string, o Recovery) (out
 func giveAdministratorPolicy(ctx context.Context, tx store.Conn, user string) error {
 	master, err := store.Get[string](ctx, tx, `SELECT t.uuid FROM auth_tenant t JOIN auth_user u ON u.tenant_uuid = t.uuid
 		WHERE u.uuid = $1 AND t.uuid = t.parent_uuid`, user)
-	if errors.Is(err, store.ErrNotFound) {
-		err = ErrNotMaster
-	}
-	if err != nil {
+	if err = missing(err, ErrNotMaster); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
@@ -171,10 +165,7 @@ func (s *Service) AnswerFor(ctx context.Context, by Vouching) (Answered, error) 
 		if errors.Is(err, store.ErrNotFound) && isUUID(who) {
 			user, err = strings.ToLower(who), nil
 		}
-		if errors.Is(err, store.ErrNotFound) {
-			err = ErrNoSuchUser
-		}
-		if err != nil {
+		if err = missing(err, ErrNoSuchUser); err != nil {
 			return err
 		}
 		for _, table := range []string{"auth_voucher", "auth_tenant_voucher"} {

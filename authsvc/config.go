@@ -71,9 +71,8 @@ func (s *Service) masterOnly(ctx context.Context, r *rest.Request) error {
 	of := r.Principal().TenantUUID
 	master, err := tenant.IsMaster(ctx, s.db, of)
 	if err == nil && !master {
-		e := apierr.New(apierr.Forbidden, "This is for users of the master tenant, and the token's is %s", of)
-		e.ID, e.Details = "unauthorized-tenant", map[string]any{"tenant_uuid": of}
-		err = e
+		err = apierr.New(apierr.Forbidden, "This is for users of the master tenant, and the token's is %s", of).
+			Named("unauthorized-tenant").With("tenant_uuid", of)
 	}
 	return err
 }

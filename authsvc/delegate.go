@@ -236,15 +236,13 @@ func notHeld(pattern, denied string) error {
 	if denied != "" {
 		e = apierr.New(apierr.Forbidden, "You do not hold %s in full, since you are denied %s: add !%[2]s to the policy, or give something else", pattern, denied)
 	}
-	e.Details = map[string]any{"required_access": pattern}
-	return e
+	return e.With("required_access", pattern)
 }
 
 // notCarried refuses to give what would reach, for its receiver, what the caller is denied.
 func notCarried(pattern, denied string) error {
-	e := apierr.New(apierr.Forbidden, "You are denied %s, and who gets %s from you must be as well: add !%[1]s to the policy", denied, pattern)
-	e.Details = map[string]any{"required_denial": "!" + denied}
-	return e
+	return apierr.New(apierr.Forbidden, "You are denied %s, and who gets %s from you must be as well: add !%[1]s to the policy", denied, pattern).
+		With("required_denial", "!"+denied)
 }
 
 func isDenial(pattern string) bool { return strings.HasPrefix(pattern, "!") }
@@ -282,9 +280,7 @@ func (s *Service) mayCreate(ctx context.Context, c store.Conn, p *principal.Prin
 			return registrationClosed()
 		}
 		if pattern = bound(pattern, u.UUID, "*"); !p.Covers(pattern) {
-			e := apierr.New(apierr.Forbidden, "The new user would hold %s, which you do not hold in full", pattern)
-			e.Details = map[string]any{"required_access": pattern}
-			return e
+			return apierr.New(apierr.Forbidden, "The new user would hold %s, which you do not hold in full", pattern).With("required_access", pattern)
 		}
 	}
 	if p == nil || !p.HasDenials() {
@@ -302,9 +298,7 @@ func notDeniedOf(p *principal.Principal, user, what string) error {
 	if !p.Denies(access) {
 		return nil
 	}
-	e := apierr.New(apierr.Forbidden, "Your token denies %s, which this contains", access)
-	e.Details = map[string]any{"required_access": access}
-	return e
+	return apierr.New(apierr.Forbidden, "Your token denies %s, which this contains", access).With("required_access", access)
 }
 
 // ownAlone reports whether every access that the pattern stands for concerns only its holder: the first object that it names,
@@ -375,8 +369,7 @@ func (by caller) compare(ctx context.Context, c store.Conn, user holding, how co
 		if d != "" {
 			e = apierr.New(apierr.Forbidden, "This user holds %s, and is not denied %s as you are", pattern, d)
 		}
-		e.Details = map[string]any{"required_access": pattern}
-		return e
+		return e.With("required_access", pattern)
 	}
 	return nil
 }
@@ -408,9 +401,7 @@ func checkTotals(ctx context.Context, c store.Conn, of users) error {
 	if err != nil || len(over) == 0 {
 		return err
 	}
-	e := apierr.New(apierr.Conflict, "This would give a user more than %d different accesses", acl.MaxPatterns)
-	e.ID = "too-many-accesses"
-	return e
+	return apierr.New(apierr.Conflict, "This would give a user more than %d different accesses", acl.MaxPatterns).Named("too-many-accesses")
 }
 
 // checkPatterns refuses invalid patterns, and names their places in the list.
@@ -450,9 +441,8 @@ func keepAdministrator(ctx context.Context, c store.Conn) error {
 		return err
 	}
 	if len(found) == 0 {
-		e := apierr.New(apierr.Conflict, "This would leave nobody who may do everything; make another administrator first")
-		e.ID = "last-administrator"
-		return e
+		return apierr.New(apierr.Conflict, "This would leave nobody who may do everything; make another administrator first").
+			Named("last-administrator")
 	}
 	return nil
 }

@@ -125,9 +125,7 @@ func (s *Service) replaceEmails(ctx context.Context, r *rest.Request, want []adm
 // checkEmails refuses addresses of which none or several are the main one, and duplicates, however they are spelled.
 func checkEmails(want []adminEmail) error {
 	invalid := func(format string, args ...any) error {
-		e := apierr.New(apierr.Invalid, format, args...)
-		e.Resource = "emails"
-		return e
+		return apierr.New(apierr.Invalid, format, args...).Of("emails")
 	}
 	mains, seen := 0, map[string]bool{}
 	for i, w := range want {
@@ -273,20 +271,15 @@ func (s *Service) requestConfirmation(ctx context.Context, r *rest.Request) erro
 		return err
 	}
 	to, err := store.Get[addressee](ctx, s.db, addresseeSQL+`e.uuid = $1 AND u.uuid = $2`, email, u.UUID)
-	if errors.Is(err, store.ErrNotFound) {
-		return unknownEmail(email)
-	}
 	if err != nil {
-		return err
+		return missing(err, unknownEmail(email))
 	}
 	confirmed, err := store.Get[bool](ctx, s.db, `SELECT confirmed FROM auth_email WHERE uuid = $1`, email)
 	if err != nil {
 		return err
 	}
 	if confirmed {
-		e := apierr.New(apierr.Conflict, "This address is confirmed already")
-		e.Resource = "emails"
-		return e
+		return apierr.New(apierr.Conflict, "This address is confirmed already").Of("emails")
 	}
 	if r.HTTP.Method == http.MethodHead { // HEAD only asks whether the address exists, and sends no mail
 		return nil
@@ -319,9 +312,8 @@ func mailsTo(address string) throttle.Key {
 }
 
 func noMail() error {
-	e := apierr.New(apierr.Unavailable, "This gateway has no mail server to send mails with; its operator can configure one")
-	e.ID = "mail-not-configured"
-	return e
+	return apierr.New(apierr.Unavailable, "This gateway has no mail server to send mails with; its operator can configure one").
+		Named("mail-not-configured")
 }
 
 // mailFailure is what a client may know about a mail that was not sent. The log has the rest.
@@ -337,10 +329,7 @@ func mailFailure(err error) error {
 }
 
 func unknownEmail(uuid string) error {
-	e := apierr.New(apierr.NotFound, "Email was not found")
-	e.Details = map[string]any{"uuid": uuid}
-	e.ID, e.Resource = "unknown-email", "emails"
-	return e
+	return apierr.New(apierr.NotFound, "Email was not found").Named("unknown-email").Of("emails").With("uuid", uuid)
 }
 
 // confirmByLink serves a browser. The page loads nothing from elsewhere, and its address, which holds the token, is not passed
@@ -406,10 +395,7 @@ func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Reque
 	}
 	f, err := store.Get[found](ctx, tx, `SELECT e.user_uuid, u.tenant_uuid, e.address, e.confirmed
 		FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE e.uuid = $1`, email)
-	if errors.Is(err, store.ErrNotFound) {
-		err = unknownEmail(email)
-	}
-	if err != nil {
+	if err = missing(err, unknownEmail(email)); err != nil {
 		return "", err
 	}
 	if by != nil {
@@ -518,10 +504,7 @@ func (s *Service) presented(ctx context.Context, r *rest.Request, kind, token, b
 }
 
 func orBadLink(found singleUse, err error) (singleUse, error) {
-	if errors.Is(err, store.ErrNotFound) {
-		err = errBadLink()
-	}
-	return found, err
+	return found, missing(err, errBadLink())
 }
 
 // errBadLink is the one response to a token that is not, or no longer, valid, whatever the reason.

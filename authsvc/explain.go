@@ -3,7 +3,6 @@ package authsvc
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -216,10 +215,7 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (explainedUser
 		return explainedUser{}, unauthorizedFor(access)
 	}
 	u, err := store.Get[User](ctx, s.db, `SELECT uuid, tenant_uuid, enabled FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), asked, scope)
-	if errors.Is(err, store.ErrNotFound) {
-		err = unknownUser(asked)
-	}
-	if err != nil {
+	if err = missing(err, unknownUser(asked)); err != nil {
 		return explainedUser{}, err
 	}
 	accesses, err := accessesOf(ctx, s.db, oneUser(asked))

@@ -101,9 +101,7 @@ func refuseManaged(managed bool, message string) error {
 	if !managed {
 		return nil
 	}
-	e := apierr.New(apierr.Forbidden, "%s", message)
-	e.ID, e.Resource = "forbidden-group", "groups"
-	return e
+	return apierr.New(apierr.Forbidden, "%s", message).Named("forbidden-group").Of("groups")
 }
 
 // guardGroup checks a delete: with the group its users lose its policies.
@@ -169,9 +167,7 @@ func (s *Service) mayJoin(ctx context.Context, c store.Conn, p *crud.Pair[Group,
 	// As with policies: a caller who gives the group more gives it to its users.
 	ok, err := tenant.Within(ctx, c, p.Right.TenantUUID, p.Left.TenantUUID)
 	if err == nil && !ok {
-		e := apierr.New(apierr.Invalid, "A group has users of its own tenant and of those below it alone")
-		e.Resource = "groups"
-		err = e
+		err = apierr.New(apierr.Invalid, "A group has users of its own tenant and of those below it alone").Of("groups")
 	}
 	return err
 }

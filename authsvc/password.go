@@ -141,10 +141,7 @@ func credentialOf(ctx context.Context, c store.Conn, user string) (credential, e
 		SELECT u.uuid, u.tenant_uuid, u.password_hash, u.enabled,
 			CASE WHEN u.authentication_method = 'default' THEN t.default_authentication_method ELSE u.authentication_method END AS method
 		FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid WHERE u.uuid = $1`, user)
-	if errors.Is(err, store.ErrNotFound) {
-		err = unknownUser(user)
-	}
-	return k, err
+	return k, missing(err, unknownUser(user))
 }
 
 func (k credential) hash() string {
@@ -159,9 +156,8 @@ func (k credential) managedHere() error {
 	if k.Method == "native" {
 		return nil
 	}
-	e := apierr.New(apierr.MethodNotAllowed, "This user's password is managed elsewhere, by %s", k.Method)
-	e.ID, e.Resource = "password-managed-externally", "users"
-	return e
+	return apierr.New(apierr.MethodNotAllowed, "This user's password is managed elsewhere, by %s", k.Method).
+		Named("password-managed-externally").Of("users")
 }
 
 // endOldPassword ends what the old password gave: sessions, except the one to keep, refresh tokens, and links to reset it. It
@@ -247,9 +243,7 @@ func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply
 		}
 	}
 	if len(w) != 1 || w[0].login == "" || len(w[0].login) > maxUsername {
-		e := apierr.New(apierr.Invalid, "Send exactly one of username, email and login, of at most %d bytes", maxUsername)
-		e.Resource = "reset"
-		return rest.Reply{}, e
+		return rest.Reply{}, apierr.New(apierr.Invalid, "Send exactly one of username, email and login, of at most %d bytes", maxUsername).Of("reset")
 	}
 	if wrong := emailSchema.Validate("email", w[0].login); w[0].by == "email" && len(wrong) > 0 {
 		return rest.Reply{}, &apierr.Error{Kind: apierr.Invalid, Resource: "reset", Fields: wrong}

@@ -126,19 +126,15 @@ func checkPolicyName(ctx context.Context, c store.Conn, p *Policy) error {
 	if other.NameKey != p.NameKey {
 		field, value = "slug", *p.Slug
 	}
-	e := apierr.New(apierr.Conflict, "Policy already exists ('%s': '%s')", field, value)
-	e.Resource = "policies"
-	e.Details = map[string]any{field: map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"}}
-	return e
+	return apierr.New(apierr.Conflict, "Policy already exists ('%s': '%s')", field, value).
+		Of("policies").With(field, map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"})
 }
 
 func writable(p *Policy) error {
 	if !p.ReadOnly {
 		return nil
 	}
-	e := apierr.New(apierr.Forbidden, "This policy is read-only")
-	e.ID, e.Resource = "forbidden-policy", "policies"
-	return e
+	return apierr.New(apierr.Forbidden, "This policy is read-only").Named("forbidden-policy").Of("policies")
 }
 
 // difference returns the elements of a that are not in b.
@@ -202,16 +198,13 @@ func loadAccesses(ctx context.Context, c store.Conn, policies []*Policy) error {
 		Access     string `db:"access"`
 	}
 	byUUID := make(map[string]*Policy, len(policies))
-	uuids := make([]any, len(policies))
-	for i, p := range policies {
+	for _, p := range policies {
 		p.ACL = []string{}
-		byUUID[p.UUID], uuids[i] = p, p.UUID
+		byUUID[p.UUID] = p
 	}
-	rows, err := store.Select[row](ctx, c, `SELECT policy_uuid, access FROM auth_policy_access WHERE policy_uuid IN (`+
-		crud.Placeholders(1, len(uuids))+`) ORDER BY place, access`, uuids...)
+	rows, err := selectOf[row](ctx, c, byUUID, `SELECT policy_uuid, access FROM auth_policy_access WHERE policy_uuid IN (%s) ORDER BY place, access`)
 	for _, r := range rows {
-		p := byUUID[r.PolicyUUID]
-		p.ACL = append(p.ACL, r.Access)
+		byUUID[r.PolicyUUID].ACL = append(byUUID[r.PolicyUUID].ACL, r.Access)
 	}
 	return err
 }

@@ -135,7 +135,7 @@ func (s *Service) configure(ctx context.Context, tx store.Conn, c Configured) (b
 		return false, err
 	}
 	d := &configuring{tx: tx, master: master, policies: map[string]string{}}
-	for _, step := range []func(context.Context, Configured) error{d.makePolicies, d.makeGroups, d.givePolicies, d.removePolicies, d.nameAllUsers} {
+	for _, step := range []func(context.Context, Configured) error{d.makePolicies, d.makeGroups, d.givePolicies, d.removePolicies} {
 		if err := step(ctx, c); err != nil {
 			return false, err
 		}
@@ -312,22 +312,6 @@ func (d *configuring) removePolicies(ctx context.Context, _ Configured) error {
 		slog.WarnContext(ctx, "policies that are configured no more stay, for somebody was given them", "policies", strings.Join(left, ", "))
 	}
 	return err
-}
-
-// nameAllUsers gives the groups of all users that an earlier release has created the name that existing clients know, if it is
-// free.
-func (d *configuring) nameAllUsers(ctx context.Context, _ Configured) error {
-	old, err := store.Select[string](ctx, d.tx, `SELECT uuid FROM auth_group WHERE system_managed AND slug LIKE 'all-users-tenant-%'`)
-	if err != nil {
-		return err
-	}
-	for _, group := range old {
-		if err := d.exec(ctx, `UPDATE auth_group SET name = $2, name_key = $2, slug = $2, slug_key = $2 WHERE uuid = $1
-			AND NOT EXISTS (SELECT 1 FROM auth_group o WHERE o.tenant_uuid = $1 AND (o.name_key = $2 OR o.slug_key = $2))`, group, allUsersName(group)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // createConfigured gives a new tenant what the configuration gives the master tenant.

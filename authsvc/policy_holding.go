@@ -142,9 +142,7 @@ func (s *Service) declareUserPolicies(e *crud.Engine) {
 func fromAbove(ctx context.Context, c store.Conn, policy *Policy, tenantUUID string) error {
 	ok, err := tenant.Within(ctx, c, tenantUUID, policy.TenantUUID)
 	if err == nil && !ok {
-		e := apierr.New(apierr.Invalid, "A policy can be given in its own tenant and in those below it alone")
-		e.Resource = "policies"
-		err = e
+		err = apierr.New(apierr.Invalid, "A policy can be given in its own tenant and in those below it alone").Of("policies")
 	}
 	return err
 }

@@ -79,9 +79,7 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 }
 
 func registrationClosed() error {
-	e := apierr.New(apierr.NotFound, "Nobody can register on this gateway; its operator can allow it")
-	e.Resource, e.Details = "users", map[string]any{"registration": "closed"}
-	return e
+	return apierr.New(apierr.NotFound, "Nobody can register on this gateway; its operator can allow it").Of("users").With("registration", "closed")
 }
 
 // user returns the new user, in a new tenant. A stranger's username is never an address: it would be an unconfirmed login.

@@ -125,11 +125,9 @@ func newUUID(ctx context.Context, c store.Conn, resource, sent string) (string, 
 	sent = strings.ToLower(sent)
 	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_used_uuid WHERE uuid = $1`, sent)
 	if err == nil && n > 0 {
-		e := apierr.New(apierr.Conflict, "This UUID is, or was before it was deleted, that of a tenant or a user. None is used twice: "+
-			"leave uuid out for a new one, or choose another")
-		e.Resource = resource
-		e.Details = map[string]any{"uuid": map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is or was already used"}}
-		err = e
+		err = apierr.New(apierr.Conflict, "This UUID is, or was before it was deleted, that of a tenant or a user. None is used twice: "+
+			"leave uuid out for a new one, or choose another").
+			Of(resource).With("uuid", map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is or was already used"})
 	}
 	return sent, err
 }
@@ -261,18 +259,14 @@ func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error 
 func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.Old
 	if t.UUID == change.Tenant || t.UUID == t.ParentUUID { // the caller's own tenant is in reach only if the request acts in it
-		e := apierr.New(apierr.Forbidden, "Deleting its own tenant is forbidden")
-		e.ID, e.Resource = "deleting-own-tenant-forbidden", "tenants"
-		return e
+		return apierr.New(apierr.Forbidden, "Deleting its own tenant is forbidden").Named("deleting-own-tenant-forbidden").Of("tenants")
 	}
 	children, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE parent_uuid = $1`, t.UUID)
 	if err != nil {
 		return err
 	}
 	if children > 0 {
-		e := apierr.New(apierr.Invalid, "The tenant has others below it; delete them first")
-		e.ID, e.Resource = "tenant-has-children", "tenants"
-		return e
+		return apierr.New(apierr.Invalid, "The tenant has others below it; delete them first").Named("tenant-has-children").Of("tenants")
 	}
 	accesses, err := store.Select[string](ctx, c, `SELECT DISTINCT a.access FROM auth_policy p JOIN auth_policy_access a ON a.policy_uuid = p.uuid WHERE p.tenant_uuid = $1`, t.UUID)
 	if err != nil {
@@ -476,17 +470,14 @@ func loadTenants(ctx context.Context, c store.Conn, tenants []*Tenant) error {
 		Name       string `db:"name"`
 	}
 	byUUID := make(map[string]*Tenant, len(tenants))
-	uuids := make([]any, len(tenants))
-	for i, t := range tenants {
+	for _, t := range tenants {
 		t.DomainNames = []string{}
 		t.Address = address{t.Line1, t.Line2, t.City, t.State, t.Country, t.ZipCode}
-		byUUID[t.UUID], uuids[i] = t, t.UUID
+		byUUID[t.UUID] = t
 	}
-	rows, err := store.Select[row](ctx, c, `SELECT tenant_uuid, name FROM auth_tenant_domain WHERE tenant_uuid IN (`+
-		crud.Placeholders(1, len(uuids))+`) ORDER BY name`, uuids...)
+	rows, err := selectOf[row](ctx, c, byUUID, `SELECT tenant_uuid, name FROM auth_tenant_domain WHERE tenant_uuid IN (%s) ORDER BY name`)
 	for _, r := range rows {
-		t := byUUID[r.TenantUUID]
-		t.DomainNames = append(t.DomainNames, r.Name)
+		byUUID[r.TenantUUID].DomainNames = append(byUUID[r.TenantUUID].DomainNames, r.Name)
 	}
 	return err
 }
@@ -525,6 +516,14 @@ func (s *Service) tenantOperations() []rest.Operation {
 			Success: http.StatusNoContent, Statuses: []int{404, 409, 412}, Handle: s.moveTenant,
 		},
 	}
+}
+
+// missing returns err, or instead if err says that nothing was found.
+func missing(err, instead error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return instead
+	}
+	return err
 }
 
 // firstError returns the first error that is not nil.
@@ -647,14 +646,9 @@ func mayMove(ctx context.Context, c store.Conn, moved, parent string) error {
 
 // stays returns the error that refuses to move a tenant.
 func stays(message string) error {
-	e := apierr.New(apierr.Conflict, "%s", message)
-	e.Resource = "tenants"
-	return e
+	return apierr.New(apierr.Conflict, "%s", message).Of("tenants")
 }
 
 func unknownTenant(uuid any) error {
-	e := apierr.New(apierr.NotFound, "Tenant was not found")
-	e.Details = map[string]any{"uuid": uuid}
-	e.ID, e.Resource = "unknown-tenant", "tenants"
-	return e
+	return apierr.New(apierr.NotFound, "Tenant was not found").Named("unknown-tenant").Of("tenants").With("uuid", uuid)
 }

@@ -372,11 +372,8 @@ var selectLiveRecord = liveTokenBy(", t.issued_at, t.user_agent, t.remote_addr")
 func (s *Service) record(ctx context.Context, token string) (tokenRecord, error) {
 	d := tokens.DigestOf(token)
 	t, err := store.Get[liveRecord](ctx, s.db, selectLiveRecord, d[:])
-	if errors.Is(err, store.ErrNotFound) {
-		return tokenRecord{}, tokens.ErrUnknown
-	}
 	if err != nil {
-		return tokenRecord{}, err
+		return tokenRecord{}, missing(err, tokens.ErrUnknown)
 	}
 	if ok, err := s.tokenStands(ctx, &t.liveToken); err != nil || !ok {
 		return tokenRecord{}, firstError(err, tokens.ErrUnknown)
@@ -440,10 +437,7 @@ type messageAnswer struct {
 }
 
 func errNoToken() error {
-	e := apierr.New(apierr.NotFound, "No such token")
-	e.ID, e.Resource = "unknown-token", "tokens"
-	e.Details = map[string]any{"token": nil} // the token is a secret
-	return e
+	return apierr.New(apierr.NotFound, "No such token").Named("unknown-token").Of("tokens").With("token", nil) // the token is a secret
 }
 
 func (s *Service) getToken(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -517,9 +511,7 @@ func (s *Service) bearer(ctx context.Context, r *rest.Request, token, access str
 }
 
 func unauthorizedFor(access string) error {
-	e := apierr.New(apierr.Forbidden, "Unauthorized for %s", access)
-	e.Details = map[string]any{"required_access": access}
-	return e
+	return apierr.New(apierr.Forbidden, "Unauthorized for %s", access).With("required_access", access)
 }
 
 func (s *Service) checkTenant(ctx context.Context, p *principal.Principal, asked string) error {
@@ -530,9 +522,7 @@ func (s *Service) checkTenant(ctx context.Context, p *principal.Principal, asked
 		}
 	}
 	if !visible {
-		e := apierr.New(apierr.Forbidden, "Unauthorized for this tenant")
-		e.ID = "unauthorized-tenant"
-		return e
+		return apierr.New(apierr.Forbidden, "Unauthorized for this tenant").Named("unauthorized-tenant")
 	}
 	return nil
 }

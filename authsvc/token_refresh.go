@@ -83,11 +83,8 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 			return err
 		}
 		of, err := store.Get[string](ctx, tx, `SELECT CAST(tenant_uuid AS text) FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), user, scope)
-		if errors.Is(err, store.ErrNotFound) {
-			return unknownUser(user)
-		}
 		if err != nil {
-			return err
+			return missing(err, unknownUser(user))
 		}
 		// Only who may delete it learns whether there is one.
 		if err := s.mayDemote(ctx, tx, r.Principal(), oneUser(user)); err != nil {
@@ -97,11 +94,8 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 		if errors.Is(err, store.ErrNotFound) {
 			clientID, err = clientOf(ctx, tx, r.Param("client_id"), user)
 		}
-		if errors.Is(err, store.ErrNotFound) {
-			return unknownClient(r.Param("client_id"), user)
-		}
 		if err != nil {
-			return err
+			return missing(err, unknownClient(r.Param("client_id"), user))
 		}
 		if _, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE client_id = $1 AND user_uuid = $2`, clientID, user); err != nil {
 			return err
@@ -133,10 +127,8 @@ func isSegment(text string) bool {
 }
 
 func unknownClient(clientID, user string) error {
-	e := apierr.New(apierr.NotFound, "There is no refresh token of this client")
-	e.ID, e.Resource = "cannot-find-refresh-token-matching-client-id", "tokens"
-	e.Details = map[string]any{"client_id": clientID, "user_uuid": user}
-	return e
+	return apierr.New(apierr.NotFound, "There is no refresh token of this client").
+		Named("cannot-find-refresh-token-matching-client-id").Of("tokens").With("client_id", clientID).With("user_uuid", user)
 }
 
 // offline is what a login that asks for a refresh token prepares: a new one, in case the client has none.
@@ -239,11 +231,8 @@ func (s *Service) refreshLogin(ctx context.Context, value, clientID string, l *l
 	f, err := store.Get[found](ctx, s.db, `
 		SELECT r.uuid, r.user_uuid, r.mobile, r.backend FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid
 		WHERE r.digest = $1 AND r.client_id = $2 AND u.enabled`, d[:], clientID)
-	if errors.Is(err, store.ErrNotFound) {
-		return errNoLogin()
-	}
 	if err != nil {
-		return err
+		return missing(err, errNoLogin())
 	}
 	if ok, err := s.entryStands(ctx, s.db, f.UserUUID, f.Backend); err != nil || !ok {
 		return firstError(err, errNoLogin())

@@ -219,22 +219,25 @@ func (s *Service) guardUser(ctx context.Context, c store.Conn, change *crud.Chan
 // loadEmails reads the addresses of all the users of a list with one query.
 func loadEmails(ctx context.Context, c store.Conn, users []*User) error {
 	byUUID := make(map[string]*User, len(users))
-	uuids := make([]any, len(users))
-	for i, u := range users {
+	for _, u := range users {
 		u.Emails, u.Password, u.EmailAddress = []Email{}, nil, nil
-		byUUID[u.UUID], uuids[i] = u, u.UUID
+		byUUID[u.UUID] = u
 	}
-	emails, err := store.Select[Email](ctx, c, `
-		SELECT uuid, user_uuid, address, main, confirmed FROM auth_email
-		WHERE user_uuid IN (`+crud.Placeholders(1, len(uuids))+`) ORDER BY main DESC, address`, uuids...)
-	if err != nil {
-		return err
-	}
+	emails, err := selectOf[Email](ctx, c, byUUID, `SELECT uuid, user_uuid, address, main, confirmed FROM auth_email
+		WHERE user_uuid IN (%s) ORDER BY main DESC, address`)
 	for _, e := range emails {
-		u := byUUID[e.UserUUID]
-		u.Emails = append(u.Emails, e)
+		byUUID[e.UserUUID].Emails = append(byUUID[e.UserUUID].Emails, e)
 	}
-	return nil
+	return err
+}
+
+// selectOf selects what other tables have of all the objects of a list. In the query %s stands for their UUIDs.
+func selectOf[R, T any](ctx context.Context, c store.Conn, byUUID map[string]*T, query string) ([]R, error) {
+	uuids := make([]any, 0, len(byUUID))
+	for uuid := range byUUID {
+		uuids = append(uuids, uuid)
+	}
+	return store.Select[R](ctx, c, fmt.Sprintf(query, crud.Placeholders(1, len(uuids))), uuids...)
 }
 
 // saveUser stores what a user has beside the row, and ends the sessions of a user who is disabled.
@@ -604,7 +607,5 @@ func needs(r *rest.Request, access string) error {
 	if p := r.Principal(); p == nil || p.Allows(access) {
 		return nil
 	}
-	e := apierr.New(apierr.Forbidden, "You also need %s, for the account", access)
-	e.Details = map[string]any{"required_access": access}
-	return e
+	return apierr.New(apierr.Forbidden, "You also need %s, for the account", access).With("required_access", access)
 }

@@ -152,9 +152,8 @@ func vouchersBy(ctx context.Context, c store.Conn, p *principal.Principal, user 
 	slices.SortFunc(by, func(a, b voucher) int { return strings.Compare(a.ByUUID, b.ByUUID) })
 	by = slices.CompactFunc(by, func(a, b voucher) bool { return a.ByUUID == b.ByUUID })
 	if len(by) > maxVouchers {
-		e := apierr.New(apierr.Forbidden, "Your login depends on too many others, of whom each has set up the next one's; have somebody set your password who depends on fewer")
-		e.ID = "depends-on-too-many"
-		return nil, e
+		return nil, apierr.New(apierr.Forbidden, "Your login depends on too many others, of whom each has set up the next one's; have somebody set your password who depends on fewer").
+			Named("depends-on-too-many")
 	}
 	return by, nil
 }

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -63,109 +64,160 @@ func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
 }
 
 func (a *App) parseOption(d *caddyfile.Dispenser) error {
-	switch option := d.Val(); option {
-	case "data":
-		return oneArgument(d, &a.Data)
-	case "database":
-		return oneArgument(d, &a.Database)
-	case "admin":
-		args := d.RemainingArgs()
-		if len(args) < 1 || len(args) > 2 {
-			return d.ArgErr()
+	options := []option{
+		{"data", one(&a.Data)},
+		{"database", one(&a.Database)},
+		{"admin", a.parseAdmin},
+		{"sealing_keys", one(&a.SealingKeys)},
+		{"tokens", guest("ringfence.tokens", "source", func(raw json.RawMessage) { a.TokensRaw = raw })},
+		{"backends", a.parseBackends},
+		{"backend", guest(backendSpace, "backend", func(raw json.RawMessage) { a.BackendsRaw = append(a.BackendsRaw, raw) })},
+		{"origins", a.parseOrigins},
+		{"public_url", one(&a.PublicURL)},
+		{"contact", func(d *caddyfile.Dispenser) error { a.Contact = strings.Join(d.RemainingArgs(), " "); return nil }},
+		{"mail", a.parseMail},
+		{"external", guest("ringfence.auth.external", "plugin", func(raw json.RawMessage) { a.PluginsRaw = append(a.PluginsRaw, raw) })},
+		{"self_registration", bare(&a.SelfRegistration)},
+		{"passwords", a.parsePasswords},
+		{"sessions", a.parseSessions},
+		{"limits", a.parseLimits},
+		{"directories", a.parseDirectories},
+		{"helpers", a.parseHelperFiles},
+		{"asterisk", a.parseAsterisk},
+		{"default_policies", a.parseDefaultPolicies},
+		{"all_users_policies", func(d *caddyfile.Dispenser) error {
+			a.AllUsersPolicies = append(a.AllUsersPolicies, d.RemainingArgs()...)
+			return nil
+		}},
+		{"tenant_default_groups", a.parseTenantDefaultGroups},
+		{"default_user_policy", one(&a.DefaultUserPolicy)},
+		{"handover_delay", a.parseHandoverDelay},
+	}
+	return parse(d, options)
+}
+
+// option is an option of a directive, whose name has been read.
+type option struct {
+	name string
+	read func(d *caddyfile.Dispenser) error
+}
+
+// parse reads the option whose name has been read.
+func parse(d *caddyfile.Dispenser, options []option) error {
+	names := make([]string, len(options))
+	for i, o := range options {
+		if names[i] = o.name; o.name == d.Val() {
+			return o.read(d)
 		}
-		a.AdminUsername = args[0]
-		if len(args) == 2 {
-			a.AdminPassword = args[1]
-		}
-	case "sealing_keys":
-		return oneArgument(d, &a.SealingKeys)
-	case "tokens":
+	}
+	if len(names) > 1 {
+		names[0] = "one of " + names[0]
+	}
+	return d.Errf("unknown option %q: it is %s", d.Val(), strings.Join(names, ", "))
+}
+
+// guest reads a guest module with its options, after its name.
+func guest(namespace, key string, take func(json.RawMessage)) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
 		if !d.NextArg() {
 			return d.ArgErr()
 		}
-		source := d.Val()
-		guest, err := caddyfile.UnmarshalModule(d, "ringfence.tokens."+source)
-		if err != nil {
-			return err
+		name := d.Val()
+		module, err := caddyfile.UnmarshalModule(d, namespace+"."+name)
+		if err == nil {
+			take(caddyconfig.JSONModuleObject(module, key, name, nil))
 		}
-		a.TokensRaw = caddyconfig.JSONModuleObject(guest, "source", source, nil)
-	case "backends":
-		return a.parseBackends(d)
-	case "backend":
-		return a.parseBackend(d)
-	case "external":
-		return a.parsePlugin(d)
-	case "public_url":
-		return oneArgument(d, &a.PublicURL)
-	case "contact":
-		a.Contact = strings.Join(d.RemainingArgs(), " ")
-		return nil
-	case "origins":
-		a.Origins = append(a.Origins, d.RemainingArgs()...)
-		if len(a.Origins) == 0 {
-			return d.ArgErr()
-		}
-		if err := gate.CheckOrigins(a.Origins); err != nil {
-			return d.WrapErr(err)
-		}
-	case "mail":
-		return a.parseMail(d)
-	case "self_registration":
-		a.SelfRegistration = true
-		if d.NextArg() {
-			return d.ArgErr()
-		}
-	case "passwords":
-		return a.parsePasswords(d)
-	case "sessions":
-		return a.parseSessions(d)
-	case "limits":
-		return a.parseLimits(d)
-	case "directories":
-		return a.parseDirectories(d)
-	case "helpers":
-		return a.parseHelperFiles(d)
-	case "asterisk":
-		return a.parseAsterisk(d)
-	case "default_policies":
-		return a.parseDefaultPolicies(d)
-	case "all_users_policies":
-		a.AllUsersPolicies = append(a.AllUsersPolicies, d.RemainingArgs()...)
-	case "tenant_default_groups":
-		return a.parseTenantDefaultGroups(d)
-	case "default_user_policy":
-		return oneArgument(d, &a.DefaultUserPolicy)
-	case "handover_delay":
-		var value string
-		if !d.AllArgs(&value) {
-			return d.ArgErr()
-		}
-		delay, err := caddy.ParseDuration(value)
-		if err != nil {
-			return d.Errf("handover_delay: %v", err)
-		}
-		if delay < 0 {
-			return d.Err("handover_delay cannot be negative")
-		}
-		a.HandoverDelay = caddy.Duration(delay)
-	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, contact, mail, external, self_registration, passwords, sessions, limits, directories, helpers, asterisk, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
+		return err
+	}
+}
+
+func (a *App) parseAdmin(d *caddyfile.Dispenser) error {
+	args := d.RemainingArgs()
+	if len(args) < 1 || len(args) > 2 {
+		return d.ArgErr()
+	}
+	a.AdminUsername = args[0]
+	if len(args) == 2 {
+		a.AdminPassword = args[1]
 	}
 	return nil
 }
 
-// oneArgument reads the rest of the line, which must be one value. An empty one, as an unset environment variable leaves it,
-// means the default.
-func oneArgument(d *caddyfile.Dispenser, into *string) error {
-	args := d.RemainingArgs()
-	switch len(args) {
-	case 0:
-		return nil
-	case 1:
-		*into = args[0]
-		return nil
-	default:
+func (a *App) parseOrigins(d *caddyfile.Dispenser) error {
+	a.Origins = append(a.Origins, d.RemainingArgs()...)
+	if len(a.Origins) == 0 {
 		return d.ArgErr()
+	}
+	if err := gate.CheckOrigins(a.Origins); err != nil {
+		return d.WrapErr(err)
+	}
+	return nil
+}
+
+func (a *App) parseHandoverDelay(d *caddyfile.Dispenser) error {
+	var value string
+	if !d.AllArgs(&value) {
+		return d.ArgErr()
+	}
+	delay, err := caddy.ParseDuration(value)
+	if err != nil {
+		return d.Errf("handover_delay: %v", err)
+	}
+	if delay < 0 {
+		return d.Err("handover_delay cannot be negative")
+	}
+	a.HandoverDelay = caddy.Duration(delay)
+	return nil
+}
+
+// one reads the rest of the line, which must be one value. An empty one, as an unset environment variable leaves it, means the default.
+func one(into *string) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		args := d.RemainingArgs()
+		if len(args) > 1 {
+			return d.ArgErr()
+		}
+		if len(args) == 1 {
+			*into = args[0]
+		}
+		return nil
+	}
+}
+
+// onlyOne reads one value, which may be given once.
+func onlyOne(into *string) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		if *into != "" {
+			return d.Errf("%s is given twice", d.Val())
+		}
+		if !d.AllArgs(into) {
+			return d.ArgErr()
+		}
+		return nil
+	}
+}
+
+// several reads one value or more, which may be given once.
+func several(into *[]string) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		if len(*into) > 0 {
+			return d.Errf("%s is given twice", d.Val())
+		}
+		if *into = d.RemainingArgs(); len(*into) == 0 {
+			return d.ArgErr()
+		}
+		return nil
+	}
+}
+
+// bare reads an option that takes nothing.
+func bare(into *bool) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		*into = true
+		if d.NextArg() {
+			return d.ArgErr()
+		}
+		return nil
 	}
 }
 

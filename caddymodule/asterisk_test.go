@@ -1,7 +1,6 @@
 package caddymodule_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/caddymodule/commands"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
 )
@@ -48,16 +46,18 @@ func TestAsterisk(t *testing.T) {
 	name := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"inside","type":"internal"}`).Want(201).Text("name")
 	until("the new context is live", func() bool { return strings.Contains(dialplan(), "["+name+"]") })
 
-	var shown bytes.Buffer
-	until("nothing more changes", func() bool {
-		shown.Reset()
-		return commands.Apply(t.Context(), g.Helpers, true, &shown) == nil && shown.String() == "nothing would change\n"
-	})
+	apply := func(flags ...string) (string, error) {
+		return command(t, "apply", append(flags, "--address", g.Helpers)...)
+	}
+	nothing := func() bool {
+		shown, err := apply("--dry-run")
+		return err == nil && shown == "nothing would change\n"
+	}
+	until("nothing more changes", nothing)
 	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":false}`).Want(204)
 	second := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"outside","type":"internal"}`).Want(201).Text("name")
-	shown.Reset()
-	if err := commands.Apply(t.Context(), g.Helpers, true, &shown); err != nil || !strings.Contains(shown.String(), "+["+second+"]") {
-		t.Errorf("--dry-run: %v\n%s", err, shown.String())
+	if shown, err := apply("--dry-run"); err != nil || !strings.Contains(shown, "+["+second+"]") {
+		t.Errorf("--dry-run: %v\n%s", err, shown)
 	}
 	g.Do(t, "POST", "/api/sysconfd/commonconf_generate", admin, "").Want(200)
 	if strings.Contains(dialplan(), second) {
@@ -72,7 +72,7 @@ func TestAsterisk(t *testing.T) {
 		c.Event("Reload", "Module", a.Get("Module"), "Status", status)
 	})
 	g.Do(t, "GET", g.Helpers+"/commonconf_apply", "", "").Want(500).Says("reloading pbx_config")
-	if err := commands.Apply(t.Context(), g.Helpers, false, &shown); err == nil || strings.Contains(dialplan(), second) {
+	if _, err := apply(); err == nil || strings.Contains(dialplan(), second) {
 		t.Errorf("Asterisk refuses it, and it is live: %v", err)
 	}
 	pbx.Handle("Reload", func(c *amitest.Session, a ami.Message) {
@@ -84,10 +84,7 @@ func TestAsterisk(t *testing.T) {
 		t.Error("what was applied is not live")
 	}
 	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":true}`).Want(204)
-	until("the start of live reload is live", func() bool {
-		shown.Reset()
-		return commands.Apply(t.Context(), g.Helpers, true, &shown) == nil && shown.String() == "nothing would change\n"
-	})
+	until("the start of live reload is live", nothing)
 	applies := func() string {
 		return fmt.Sprint(g.Do(t, "GET", "/api/auth/0.1/audit?action=apply&limit=1", admin, "").Want(200).JSON("filtered"))
 	}

@@ -342,7 +342,7 @@ func (a *App) parseMail(d *caddyfile.Dispenser) error {
 	if err != nil {
 		return err
 	}
-	if err := oneArgument(d, &m.Server); err != nil {
+	if err := one(&m.Server)(d); err != nil {
 		return err
 	}
 	return block(d, "mail", map[string]value{

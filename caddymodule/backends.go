@@ -74,20 +74,6 @@ func (a *App) parseBackends(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// parseBackend reads one backend with its options.
-func (a *App) parseBackend(d *caddyfile.Dispenser) error {
-	if !d.NextArg() {
-		return d.ArgErr()
-	}
-	name := d.Val()
-	guest, err := caddyfile.UnmarshalModule(d, backendSpace+"."+name)
-	if err != nil {
-		return err
-	}
-	a.BackendsRaw = append(a.BackendsRaw, caddyconfig.JSONModuleObject(guest, "backend", name, nil))
-	return nil
-}
-
 // DatabaseBackend checks the passwords in ringfence's own database, for users whose authentication_method is native.
 type DatabaseBackend struct {
 	authsvc.Backend `json:"-"`

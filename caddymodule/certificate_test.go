@@ -330,7 +330,13 @@ func TestSelfSignedCaddyfileErrors(t *testing.T) {
 // certificateCommand runs `ringfence certificate` and returns what it prints.
 func certificateCommand(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	registered, ok := caddycmd.Commands()["certificate"]
+	return command(t, "certificate", args...)
+}
+
+// command runs a command of the program and returns what it prints.
+func command(t *testing.T, name string, args ...string) (string, error) {
+	t.Helper()
+	registered, ok := caddycmd.Commands()[name]
 	if !ok {
 		t.Fatal("no such command")
 	}

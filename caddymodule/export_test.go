@@ -5,7 +5,6 @@ import (
 
 	"github.com/ringfence/ringfence/caddymodule/certificate"
 	"github.com/ringfence/ringfence/caddymodule/mended/listener"
-	"github.com/ringfence/ringfence/caddymodule/mended/pools"
 	"github.com/ringfence/ringfence/internal/gate"
 )
 
@@ -13,19 +12,34 @@ import (
 func Shares() map[string]int {
 	shares := map[string]int{}
 	for name, pool := range map[string]*caddy.UsagePool{
-		"engines": engines, "metrics": metricsPool, "remotes": remotes,
+		"engines": engines, "metrics": metricsPool, "remotes": remotes, "sockets": listener.Sockets,
 	} {
-		for _, n := range pools.References(pool) {
+		for _, n := range references(pool) {
 			shares[name] += n
 		}
 	}
-	if n := certificate.Shares(); n > 0 {
+	if n := len(certificate.InUse()); n > 0 {
 		shares["certificates"] = n
 	}
-	for _, n := range listener.Shares() {
-		shares["sockets"] += n
-	}
 	return shares
+}
+
+// references returns how often each key of a pool is held. It asks for the keys first: Range holds the pool's lock for reading, and
+// References wants it too. Where somebody waits between the two to change the pool, a reader that asks a second time waits for him, and
+// he for the reader.
+func references(pool *caddy.UsagePool) map[any]int {
+	var keys []any
+	pool.Range(func(key, _ any) bool {
+		keys = append(keys, key)
+		return true
+	})
+	held := map[any]int{}
+	for _, key := range keys {
+		if n, ok := pool.References(key); ok {
+			held[key] = n
+		}
+	}
+	return held
 }
 
 // Mounted returns a pointer to each service of the engines.
@@ -43,7 +57,7 @@ func Mounted() []any {
 // Caddy does not wait for.
 func Listening() int {
 	most := 0
-	for _, n := range listener.Shares() {
+	for _, n := range references(listener.Sockets) {
 		most = max(most, n)
 	}
 	return most

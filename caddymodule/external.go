@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/ringfence/ringfence/authsvc/external"
@@ -52,22 +51,6 @@ func (a *App) loadExternal(ctx caddy.Context) error {
 // needsPublicURL returns the error of an option that sends people to this gateway while it has no public URL.
 func needsPublicURL(what string) error {
 	return fmt.Errorf("%s needs public_url (RINGFENCE_PUBLIC_URL), the address at which browsers reach this gateway: https://host[:port]", what)
-}
-
-// parsePlugin parses a plugin of the app's global option:
-//
-//	external <plugin> [...] { ... }
-func (a *App) parsePlugin(d *caddyfile.Dispenser) error {
-	if !d.NextArg() {
-		return d.ArgErr()
-	}
-	name := d.Val()
-	guest, err := caddyfile.UnmarshalModule(d, "ringfence.auth.external."+name)
-	if err != nil {
-		return err
-	}
-	a.PluginsRaw = append(a.PluginsRaw, caddyconfig.JSONModuleObject(guest, "plugin", name, nil))
-	return nil
 }
 
 // OAuth2 links users to any service that speaks OAuth 2.0, with PKCE. Each tenant has its own client_id

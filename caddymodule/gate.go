@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddytls"
@@ -314,7 +315,7 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		return nil, h.ArgErr()
 	}
 	for h.NextBlock(0) {
-		if err := g.readOption(h); err != nil {
+		if err := g.readOption(h.Dispenser); err != nil {
 			return nil, err
 		}
 	}
@@ -325,46 +326,23 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 }
 
 // readOption reads one line of the block.
-func (g *Gate) readOption(h httpcaddyfile.Helper) error {
-	switch option := h.Val(); option {
-	case "prefix", "definition":
-		value := &g.Prefix
-		if option == "definition" {
-			value = &g.Definition
-		}
-		if *value != "" {
-			return h.Errf("%s is given twice", option)
-		}
-		if !h.AllArgs(value) {
-			return h.ArgErr()
-		}
-	case "public":
-		var method, route string
-		if !h.AllArgs(&method, &route) {
-			return h.ArgErr()
-		}
-		g.Public = append(g.Public, strings.ToUpper(method)+" "+route)
-	case "strip_prefix", "forward_token":
-		if h.NextArg() {
-			return h.ArgErr()
-		}
-		g.StripPrefix = g.StripPrefix || option == "strip_prefix"
-		g.ForwardToken = g.ForwardToken || option == "forward_token"
-	case "identity", "forward_headers":
-		names := &g.Identity
-		if option == "forward_headers" {
-			names = &g.ForwardHeaders
-		}
-		if len(*names) > 0 {
-			return h.Errf("%s is given twice", option)
-		}
-		if *names = h.RemainingArgs(); len(*names) == 0 {
-			return h.ArgErr()
-		}
-	default:
-		return h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token, forward_headers, identity", option)
-	}
-	return nil
+func (g *Gate) readOption(d *caddyfile.Dispenser) error {
+	return parse(d, []option{
+		{"prefix", onlyOne(&g.Prefix)},
+		{"definition", onlyOne(&g.Definition)},
+		{"public", func(d *caddyfile.Dispenser) error {
+			var method, route string
+			if !d.AllArgs(&method, &route) {
+				return d.ArgErr()
+			}
+			g.Public = append(g.Public, strings.ToUpper(method)+" "+route)
+			return nil
+		}},
+		{"strip_prefix", bare(&g.StripPrefix)},
+		{"forward_token", bare(&g.ForwardToken)},
+		{"forward_headers", several(&g.ForwardHeaders)},
+		{"identity", several(&g.Identity)},
+	})
 }
 
 // requirements returns what this configuration's gates would require of a request. The explanation of a decision uses the same

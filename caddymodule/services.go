@@ -199,14 +199,8 @@ func (g *gated) parse(h httpcaddyfile.Helper) error {
 		return h.ArgErr()
 	}
 	for h.NextBlock(0) {
-		if option := h.Val(); option != "accept" {
-			return h.Errf("unknown option %q: it is accept", option)
-		}
-		if g.Accept != "" {
-			return h.Err("accept is given twice")
-		}
-		if !h.AllArgs(&g.Accept) {
-			return h.ArgErr()
+		if err := parse(h.Dispenser, []option{{"accept", onlyOne(&g.Accept)}}); err != nil {
+			return err
 		}
 		if err := g.Validate(); err != nil {
 			return h.WrapErr(err)

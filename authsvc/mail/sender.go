@@ -80,41 +80,38 @@ func (s *Sender) Enabled() bool { return s != nil && s.config.Host != "" }
 // Confirmation sends the link with which to confirm the address,
 // <base>/api/auth/0.1/emails/<uuid>/confirm?token=<token>. One attempt: see ErrTemporary.
 func (s *Sender) Confirmation(ctx context.Context, to Recipient, emailUUID, token string) error {
-	if !s.Enabled() {
-		return ErrNotConfigured
-	}
-	if err := checkUUID(emailUUID); err != nil {
-		return fmt.Errorf("making a confirmation mail: %w", err)
-	}
-	link := s.base.JoinPath("api/auth/0.1/emails", emailUUID, "confirm").String() + "?token=" + encode(token)
-	m, err := s.message(s.templates.confirmation, to, link, s.config.ConfirmationValidity)
-	if err != nil {
-		return fmt.Errorf("making a confirmation mail: %w", err)
-	}
-	if err := s.send(ctx, m, to.Address, token); err != nil {
-		return fmt.Errorf("sending a confirmation mail: %w", err)
-	}
-	return nil
+	return s.mail(ctx, "confirmation", to, emailUUID, token, func() (mailTemplate, string, time.Duration) {
+		link := s.base.JoinPath("api/auth/0.1/emails", emailUUID, "confirm").String() + "?token=" + encode(token)
+		return s.templates.confirmation, link, s.config.ConfirmationValidity
+	})
 }
 
 // PasswordReset sends the link with which to choose a new password, as Config.ResetURL says. One attempt: see ErrTemporary.
 func (s *Sender) PasswordReset(ctx context.Context, to Recipient, userUUID, token string) error {
+	return s.mail(ctx, "password reset", to, userUUID, token, func() (mailTemplate, string, time.Duration) {
+		reset := s.config.ResetURL
+		if reset == "" {
+			reset = s.base.JoinPath("console/reset.html").String() + "#user_uuid=" + userPlace + "&token=" + tokenPlace
+		}
+		return s.templates.reset, fill(reset, userUUID, token), s.config.ResetValidity
+	})
+}
+
+// mail sends a mail with a link, which has a UUID and a token.
+func (s *Sender) mail(ctx context.Context, what string, to Recipient, id, token string, of func() (mailTemplate, string, time.Duration)) error {
 	if !s.Enabled() {
 		return ErrNotConfigured
 	}
-	if err := checkUUID(userUUID); err != nil {
-		return fmt.Errorf("making a password reset mail: %w", err)
+	if err := uuid.Validate(id); err != nil {
+		return fmt.Errorf("making a %s mail: reading the UUID for the link: %w", what, err)
 	}
-	reset := s.config.ResetURL
-	if reset == "" {
-		reset = s.base.JoinPath("console/reset.html").String() + "#user_uuid=" + userPlace + "&token=" + tokenPlace
-	}
-	m, err := s.message(s.templates.reset, to, fill(reset, userUUID, token), s.config.ResetValidity)
+	template, link, valid := of()
+	m, err := s.message(template, to, link, valid)
 	if err != nil {
-		return fmt.Errorf("making a password reset mail: %w", err)
+		return fmt.Errorf("making a %s mail: %w", what, err)
 	}
 	if err := s.send(ctx, m, to.Address, token); err != nil {
-		return fmt.Errorf("sending a password reset mail: %w", err)
+		return fmt.Errorf("sending a %s mail: %w", what, err)
 	}
 	return nil
 }
@@ -131,13 +128,6 @@ func (s *Sender) ConfirmedPage(address string) ([]byte, error) {
 		return nil, fmt.Errorf("making the confirmation page: %w", err)
 	}
 	return []byte(html), nil
-}
-
-func checkUUID(id string) error {
-	if err := uuid.Validate(id); err != nil {
-		return fmt.Errorf("reading the UUID for the link: %w", err)
-	}
-	return nil
 }
 
 // quitTimeout is how long a server that has the mail may take for QUIT.

@@ -21,7 +21,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/ringfence/ringfence/caddymodule/mended/logs"
-	"github.com/ringfence/ringfence/caddymodule/mended/pools"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
 
@@ -314,15 +313,6 @@ func InUse() []*selfsigned.Store {
 		stores = append(stores, byFolder[folder])
 	}
 	return stores
-}
-
-// Shares counts the configurations and sites that share an open certificate, over all folders.
-func Shares() int {
-	total := 0
-	for _, n := range pools.References(certificates) {
-		total += n
-	}
-	return total
 }
 
 // announced holds the fingerprints that this process has logged.

@@ -65,10 +65,9 @@ embedded database is asked to do it, through its admin socket.
 }
 
 func resetPassword(cmd *cobra.Command, args []string) error {
-	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	at := placeOf(cmd)
-	recovery := authsvc.Recovery{Username: args[0], Administrator: flag("administrator") == "true"}
-	given := flag("stdin") == "true"
+	recovery := authsvc.Recovery{Username: args[0], Administrator: flagOf(cmd, "administrator") == "true"}
+	given := flagOf(cmd, "stdin") == "true"
 	if given {
 		var err error
 		if recovery.Password, err = readPassword(cmd.InOrStdin(), cmd.ErrOrStderr(), "New password: "); err != nil {

@@ -51,27 +51,12 @@ With --force Asterisk reads all files, whether they have changed or not.
 }
 
 func runApply(cmd *cobra.Command, _ []string) error {
-	address := cmd.Flags().Lookup("address").Value.String()
-	address = cmp.Or(address, "http://127.0.0.1:"+cmp.Or(os.Getenv("RINGFENCE_HELPERS_PORT"), "8668"))
-	is := func(flag string) bool { return cmd.Flags().Lookup(flag).Value.String() == "true" }
-	p := newPlainPort(address)
-	if is("dry-run") {
+	address := cmp.Or(flagOf(cmd, "address"), "http://127.0.0.1:"+cmp.Or(os.Getenv("RINGFENCE_HELPERS_PORT"), "8668"))
+	p := plainPort{address: address, quiet: 3 * time.Second, patience: time.Minute}
+	if flagOf(cmd, "dry-run") == "true" {
 		return p.preview(cmd.Context(), cmd.OutOrStdout())
 	}
-	return p.apply(cmd.Context(), is("force"), cmd.OutOrStdout())
-}
-
-func newPlainPort(address string) plainPort {
-	return plainPort{address: address, quiet: 3 * time.Second, patience: time.Minute}
-}
-
-// Apply asks the plain port of a gateway to configure Asterisk, or what that would change, and shows what becomes of it.
-func Apply(ctx context.Context, address string, dryRun bool, out io.Writer) error {
-	p := newPlainPort(address)
-	if dryRun {
-		return p.preview(ctx, out)
-	}
-	return p.apply(ctx, false, out)
+	return p.apply(cmd.Context(), flagOf(cmd, "force") == "true", cmd.OutOrStdout())
 }
 
 // plainPort is the plain port of a gateway.

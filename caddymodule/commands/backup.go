@@ -87,7 +87,7 @@ func backupOptions(cmd *cobra.Command) backup.Options {
 	version, _, _ = strings.Cut(version, ",") // "ringfence v1.2.3, go1.26.0, Caddy v2.11.9"
 	return backup.Options{
 		Data: at.data, Database: at.database, SealingKeys: os.Getenv("RINGFENCE_SEALING_KEYS"), Program: version,
-		WithoutKeys: cmd.Flags().Lookup("without-keys").Value.String() == "true",
+		WithoutKeys: flagOf(cmd, "without-keys") == "true",
 		Progress:    progressOn[int64](cmd.ErrOrStderr(), "rows"),
 	}
 }
@@ -111,7 +111,7 @@ func runBackup(cmd *cobra.Command, _ []string) (err error) {
 	ctx, stop := untilInterrupted(cmd)
 	defer stop()
 	defer func() { err = interrupted(ctx, err, "there is no backup") }()
-	file := cmd.Flags().Lookup("output").Value.String()
+	file := flagOf(cmd, "output")
 	out := cmd.OutOrStdout()
 	var m *backup.Manifest
 	create := func(w io.Writer) error {
@@ -146,7 +146,7 @@ func runBackup(cmd *cobra.Command, _ []string) (err error) {
 func runRestore(cmd *cobra.Command, args []string) error {
 	ctx, stop := untilInterrupted(cmd)
 	defer stop()
-	options, replace := backupOptions(cmd), cmd.Flags().Lookup("replace").Value.String() == "true"
+	options, replace := backupOptions(cmd), flagOf(cmd, "replace") == "true"
 	if _, err := os.Stat(args[0]); err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func runRestore(cmd *cobra.Command, args []string) error {
 
 // tell says what a backup has.
 func tell(cmd *cobra.Command, out io.Writer, file string, m *backup.Manifest, done string) error {
-	if cmd.Flags().Lookup("json").Value.String() == "true" {
+	if flagOf(cmd, "json") == "true" {
 		return json.NewEncoder(out).Encode(map[string]any{
 			"file": file, "made": m.Made, "engine": m.Engine, "schema": m.Schema, "tables": len(m.Tables), "rows": m.Rows(), "files": len(m.Files),
 		})

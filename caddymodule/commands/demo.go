@@ -48,7 +48,6 @@ do it, through its admin socket.
 }
 
 func runDemo(cmd *cobra.Command, _ []string) (err error) {
-	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	users, err := cmd.Flags().GetInt("users")
 	if err != nil || users < 1 || users > maxDemo {
 		return fmt.Errorf("--users must be from 1 to %d", maxDemo)
@@ -58,7 +57,7 @@ func runDemo(cmd *cobra.Command, _ []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
-	company, err := newDemo(cmd.Context(), c, flag("tenant"))
+	company, err := newDemo(cmd.Context(), c, flagOf(cmd, "tenant"))
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func runDoctor(cmd *cobra.Command, _ []string) error {
 	}
 	findings := doctor.Examine(cmd.Context(), i)
 	out := cmd.OutOrStdout()
-	if cmd.Flags().Lookup("json").Value.String() == "true" {
+	if flagOf(cmd, "json") == "true" {
 		err = json.NewEncoder(out).Encode(findings)
 	} else {
 		err = writeFindings(out, findings)
@@ -91,10 +91,9 @@ func writeFindings(out io.Writer, findings []doctor.Finding) error {
 
 // installationOf returns what the flags, the configuration and the environment say, in this order.
 func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
-	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	replacer := caddy.NewReplacer()
 	replace := func(text string) string { return replacer.ReplaceAll(text, "") }
-	text, err := adapted(flag("config"))
+	text, err := adapted(flagOf(cmd, "config"))
 	if err != nil {
 		return i, err
 	}
@@ -124,8 +123,8 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	setting := func(configured, env, fallback string) string {
 		return cmp.Or(replace(configured), os.Getenv(env), fallback)
 	}
-	i.Data = cmp.Or(flag("data"), setting(app.Data, "RINGFENCE_DATA", "data"))
-	i.Database = cmp.Or(flag("database"), setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
+	i.Data = cmp.Or(flagOf(cmd, "data"), setting(app.Data, "RINGFENCE_DATA", "data"))
+	i.Database = cmp.Or(flagOf(cmd, "database"), setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	etc := setting(app.Asterisk.Etc, "RINGFENCE_ASTERISK_ETC", "/etc/asterisk")

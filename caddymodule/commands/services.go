@@ -131,9 +131,8 @@ func addPlaceFlags(cmd *cobra.Command) {
 
 // placeOf returns what the flags and the environment name.
 func placeOf(cmd *cobra.Command) place {
-	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-	data := cmp.Or(flag("data"), os.Getenv("RINGFENCE_DATA"), "data")
-	return place{data, cmp.Or(flag("database"), os.Getenv("RINGFENCE_DATABASE"), open.SQLiteScheme+filepath.Join(data, "ringfence.db"))}
+	data := cmp.Or(flagOf(cmd, "data"), os.Getenv("RINGFENCE_DATA"), "data")
+	return place{data, cmp.Or(flagOf(cmd, "database"), os.Getenv("RINGFENCE_DATABASE"), open.SQLiteScheme+filepath.Join(data, "ringfence.db"))}
 }
 
 // openTimeout bounds opening and migrating.

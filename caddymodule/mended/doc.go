@@ -5,7 +5,6 @@
 //	garbage    a memory limit that follows the live heap, in place of nine tenths of the machine's memory
 //	listener   a network on which a reload loses no connection
 //	logs       redaction in every log, whatever its format
-//	pools      who holds what in a pool of Caddy's, without a deadlock
 //	proxy      ringfence_proxy: reverse_proxy with a shorter way for the plainest case
 //	transport  the transport of both, on direct
 package mended

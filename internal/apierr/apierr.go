@@ -104,6 +104,27 @@ func (e *Error) On(names ...string) *Error {
 	return e
 }
 
+// Named sets ID, and returns e.
+func (e *Error) Named(id string) *Error {
+	e.ID = id
+	return e
+}
+
+// Of sets Resource, and returns e.
+func (e *Error) Of(resource string) *Error {
+	e.Resource = resource
+	return e
+}
+
+// With adds a detail, and returns e.
+func (e *Error) With(name string, value any) *Error {
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details[name] = value
+	return e
+}
+
 // InvalidField refuses one field.
 func InvalidField(name, constraint, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Fields: []Field{{Name: name, Constraint: constraint, Message: fmt.Sprintf(format, args...)}}}

@@ -275,9 +275,8 @@ func ownTenant(_ context.Context, who *principal.Principal, lines []string) (str
 }
 
 func errTenant() error {
-	e := apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", tenantHeader)
-	e.ID = "unauthorized-tenant"
-	return e
+	return apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", tenantHeader).
+		Named("unauthorized-tenant")
 }
 
 // overrides are query parameters that some frameworks take for the method, instead of the checked one, in the form of

@@ -34,6 +34,13 @@ func (c *Cache) LateWrite(d Digest) func() {
 // Sleep makes the cache believe that the machine slept for a while: the wall clock advanced and the monotonic clock did not.
 func (c *Cache) Sleep(d time.Duration) { c.step.Add(-int64(d)) }
 
+// Len returns how many different sets are in use.
+func (a *ACLs) Len() int {
+	a.sets.mu.Lock()
+	defer a.sets.mu.Unlock()
+	return len(a.sets.known)
+}
+
 // Origins returns how many networks and sites are remembered.
 func (r *Ration) Origins() int {
 	r.mu.Lock()

@@ -13,11 +13,48 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
-// ACLs lets all tokens with the same patterns share one compiled set. It keeps no set alive: the garbage collector frees a set
-// that no token uses. The zero value is ready for use, and safe for concurrent use.
+// shared are values of which all who need the same one share it. It keeps none alive: the garbage collector frees a value that nobody
+// uses. The zero value is ready for use, and safe for concurrent use.
+type shared[K comparable, V any] struct {
+	mu    sync.Mutex
+	known map[K]weak.Pointer[V]
+}
+
+// find returns the value with a key that somebody uses, or nil.
+func (s *shared[K, V]) find(k K) *V {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[k].Value()
+}
+
+// share returns the value with a key that others have already, or lets others have this one.
+func (s *shared[K, V]) share(k K, v *V) *V {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.known[k].Value(); other != nil {
+		return other
+	}
+	if s.known == nil {
+		s.known = make(map[K]weak.Pointer[V])
+	}
+	s.known[k] = weak.Make(v)
+	runtime.AddCleanup(v, s.drop, k)
+	return v
+}
+
+// drop removes a value that was freed, unless another one has taken its place.
+func (s *shared[K, V]) drop(k K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[k].Value() == nil {
+		delete(s.known, k)
+	}
+}
+
+// ACLs lets all tokens with the same patterns share one compiled set, by a hash of the patterns. The zero value is ready for use, and
+// safe for concurrent use.
 type ACLs struct {
-	mu   sync.Mutex
-	sets map[[sha256.Size]byte]weak.Pointer[acl.Set]
+	sets shared[[sha256.Size]byte, acl.Set]
 }
 
 // Compile returns the set for these patterns. Their order and repetitions do not matter. The error is acl.Compile's.
@@ -26,14 +63,14 @@ func (a *ACLs) Compile(patterns []string) (*acl.Set, error) {
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
 	k := keyOf(sorted)
-	if set := a.find(k, sorted); set != nil {
+	if set := a.sets.find(k); set != nil {
 		return set, nil
 	}
 	set, err := acl.Compile(sorted)
 	if err != nil {
 		return nil, err
 	}
-	return a.share(k, sorted, set), nil
+	return a.sets.share(k, set), nil
 }
 
 // Denying returns the set of acl.Set.Denying.
@@ -42,48 +79,7 @@ func (a *ACLs) Denying(set *acl.Set, more []string) (*acl.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	patterns := denying.Patterns()
-	return a.share(keyOf(patterns), patterns, denying), nil
-}
-
-// share returns the set with these patterns that others have already, or keeps this one.
-func (a *ACLs) share(k [sha256.Size]byte, sorted []string, set *acl.Set) *acl.Set {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if other := a.sets[k].Value(); other != nil && slices.Equal(other.Patterns(), sorted) {
-		return other
-	}
-	if a.sets == nil {
-		a.sets = make(map[[sha256.Size]byte]weak.Pointer[acl.Set])
-	}
-	a.sets[k] = weak.Make(set)
-	runtime.AddCleanup(set, a.drop, k)
-	return set
-}
-
-// Len returns how many different sets are in use.
-func (a *ACLs) Len() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return len(a.sets)
-}
-
-func (a *ACLs) find(k [sha256.Size]byte, sorted []string) *acl.Set {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if set := a.sets[k].Value(); set != nil && slices.Equal(set.Patterns(), sorted) {
-		return set
-	}
-	return nil
-}
-
-// drop removes a set that was freed, unless another one has taken its place.
-func (a *ACLs) drop(k [sha256.Size]byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.sets[k].Value() == nil {
-		delete(a.sets, k)
-	}
+	return a.sets.share(keyOf(denying.Patterns()), denying), nil
 }
 
 // keyOf returns a hash of the list. Each pattern is preceded by its length, so two different lists never give the same bytes.
@@ -99,11 +95,9 @@ func keyOf(sorted []string) (k [sha256.Size]byte) {
 	return k
 }
 
-// affiliations lets all principals with the same affiliation share one. It keeps none alive. The zero value is ready for use,
-// and safe for concurrent use.
+// affiliations lets all principals with the same affiliation share one.
 type affiliations struct {
-	mu    sync.Mutex
-	known map[principal.Affiliation]weak.Pointer[principal.Affiliation]
+	known shared[principal.Affiliation, principal.Affiliation]
 }
 
 // share returns the shared affiliation that equals a.
@@ -111,27 +105,11 @@ func (s *affiliations) share(a *principal.Affiliation) *principal.Affiliation {
 	if a == nil {
 		a = new(principal.Affiliation)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if shared := s.known[*a].Value(); shared != nil {
-		return shared
+	if found := s.known.find(*a); found != nil {
+		return found
 	}
-	shared := &principal.Affiliation{
+	own := &principal.Affiliation{
 		TenantUUID: strings.Clone(a.TenantUUID), Purpose: strings.Clone(a.Purpose), Remote: a.Remote, Master: a.Master,
 	}
-	if s.known == nil {
-		s.known = make(map[principal.Affiliation]weak.Pointer[principal.Affiliation])
-	}
-	s.known[*shared] = weak.Make(shared)
-	runtime.AddCleanup(shared, s.drop, *shared)
-	return shared
-}
-
-// drop removes an affiliation that was freed, unless another one has taken its place.
-func (s *affiliations) drop(a principal.Affiliation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known[a].Value() == nil {
-		delete(s.known, a)
-	}
+	return s.known.share(*own, own)
 }

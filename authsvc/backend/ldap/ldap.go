@@ -45,13 +45,8 @@ type Entry struct {
 	// is bound to it, and not to an address.
 	ID string
 
-	// Email is the entry's address in lower case, if it has exactly one, otherwise empty. It finds the local user of an entry
-	// whose ID is not yet bound. An entry with several different addresses has no Email: picking one would let anybody who may
-	// add an address choose which account it opens.
-	Email string
-
-	// Emails are all its addresses, in lower case, sorted, without duplicates: for a caller that accepts an entry with several
-	// addresses if at most one local user has any of them.
+	// Emails are all its addresses, in lower case, sorted, without duplicates. They find the local user of an entry whose ID is not yet
+	// bound, if at most one user has any of them: picking one would let anybody who may add an address choose which account it opens.
 	Emails []string
 }
 
@@ -190,11 +185,7 @@ var uniqueID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]
 
 // entry reads a search result.
 func (s *session) entry(found *goldap.Entry) Entry {
-	e := Entry{DN: found.DN, ID: idOf(found), Emails: emails(found.GetEqualFoldAttributeValues(s.config.UserEmailAttribute))}
-	if len(e.Emails) == 1 {
-		e.Email = e.Emails[0]
-	}
-	return e
+	return Entry{DN: found.DN, ID: idOf(found), Emails: emails(found.GetEqualFoldAttributeValues(s.config.UserEmailAttribute))}
 }
 
 // maxEmails is how many addresses a local user may have.

@@ -16,8 +16,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
-	"github.com/ringfence/ringfence/caddymodule/mended/pools"
 )
 
 // Network is TCP on sockets that outlive a reload:
@@ -35,17 +33,8 @@ func init() {
 	caddyhttp.RegisterNetworkHTTP3(Network, "udp")
 }
 
-// keptSockets holds the open sockets by their address.
-var keptSockets = caddy.NewUsagePool()
-
-// Shares returns how many configurations have each socket open, by its address.
-func Shares() map[string]int {
-	shares := map[string]int{}
-	for address, n := range pools.References(keptSockets) {
-		shares[address.(string)] = n
-	}
-	return shares
-}
+// Sockets holds the open sockets by their address: each configuration has a share.
+var Sockets = caddy.NewUsagePool()
 
 // keptSocket is a socket that nobody accepts from: the listeners have copies of its descriptor.
 type keptSocket struct {
@@ -67,7 +56,7 @@ func listenKept(ctx context.Context, _, host, portRange string, portOffset uint,
 		return nil, fmt.Errorf("port %q: %w", portRange, err)
 	}
 	address := net.JoinHostPort(host, strconv.FormatUint(port+uint64(portOffset), 10))
-	shared, _, err := keptSockets.LoadOrNew(address, func() (caddy.Destructor, error) {
+	shared, _, err := Sockets.LoadOrNew(address, func() (caddy.Destructor, error) {
 		listener, err := config.Listen(ctx, "tcp", address)
 		if err != nil {
 			return nil, explain(err)
@@ -81,7 +70,7 @@ func listenKept(ctx context.Context, _, host, portRange string, portOffset uint,
 	}
 	listener, err := shared.(*keptSocket).open(address, config.KeepAliveConfig)
 	if err != nil {
-		_, _ = keptSockets.Delete(address)
+		_, _ = Sockets.Delete(address)
 		return nil, fmt.Errorf("sharing the socket of %s: %w", address, err)
 	}
 	return listener, nil
@@ -124,7 +113,7 @@ func (s *keptSocket) open(address string, alive net.KeepAliveConfig) (*keptListe
 // others have accepted are closed, and after patience at the latest.
 func HandOver(patience time.Duration) {
 	var passed []*keptSocket
-	keptSockets.Range(func(_, value any) bool {
+	Sockets.Range(func(_, value any) bool {
 		if s, ok := value.(*keptSocket); ok {
 			s.mu.Lock()
 			if s.pass() {
@@ -275,6 +264,6 @@ func (l *keptListener) Close() error {
 	s.changed.Broadcast()
 	s.mu.Unlock()
 	err := l.TCPListener.Close()
-	_, released := keptSockets.Delete(l.address)
+	_, released := Sockets.Delete(l.address)
 	return errors.Join(err, released)
 }
