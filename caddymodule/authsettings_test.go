@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
@@ -47,7 +48,7 @@ func TestSettingsOfTheAuthenticationService(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"1234567"}`).Want(400)
-	config("password_hash", `"m=19456,t=2,p=1"`)
+	config("password_hash", `"`+password.DefaultParams.String()+`"`)
 	config("default_token_lifetime", "7200")
 	login("ada", "secret of ada", `{}`).Want(http.StatusOK)
 }

@@ -132,7 +132,7 @@ func TestParams(t *testing.T) {
 		}
 	}
 	s, err := password.Settings{}.WithDefaults()
-	if err != nil || s.Params != password.DefaultParams {
+	if err != nil || s.Params != (password.Params{Memory: 19 * 1024, Time: 2, Threads: 1}) { // OWASP's minimum
 		t.Errorf("%v, %v", s.Params, err)
 	}
 }

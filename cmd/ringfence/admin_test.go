@@ -19,6 +19,7 @@ var printed = regexp.MustCompile(`\Ausername: admin\npassword: (\S{20,})\n`)
 func TestResetPasswordOfTheAdministrator(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := gatewaytest.Start(t, gatewaytest.Settings{Database: address(t), Env: []string{"RINGFENCE_ADMIN_PASSWORD="}}).Ready(t)
 			credentials := filepath.Join(p.Data, "admin-credentials")
 			first, err := os.ReadFile(credentials)
@@ -94,6 +95,7 @@ func TestResetPasswordIsRefusedAtTheSocket(t *testing.T) {
 func TestCredentialsGoWithTheirPassword(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := gatewaytest.Start(t, gatewaytest.Settings{Database: address(t), Env: []string{"RINGFENCE_ADMIN_PASSWORD="}}).Ready(t)
 			file := filepath.Join(p.Data, "admin-credentials")
 			text, err := os.ReadFile(file)

@@ -71,6 +71,7 @@ func ownNetwork(t *testing.T) bool {
 
 // A gateway that is configured as documented gets a certificate from an authority by each kind of proof, serves it, and keeps it.
 func TestACMECertificate(t *testing.T) {
+	t.Parallel()
 	if !ownNetwork(t) {
 		return
 	}

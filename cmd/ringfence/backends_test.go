@@ -34,6 +34,7 @@ func TestDirectory(t *testing.T) {
 	d := ldaptest.Start(t)
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := withBackends(t, address(t), "\t\tbackends database\n\t\tbackend ldap {\n\t\t\tca "+d.CAFile+"\n\t\t}\n\t\tdirectories {\n\t\t\tallow 127.0.0.1\n\t\t}\n")
 			admin := p.Login(t, "admin", gatewaytest.Password)
 			alice := p.Do(t, "POST", authBase+"/users", admin, `{"email_address": "alice@example.test"}`).Want(200).Text("uuid")

@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
@@ -10,6 +11,7 @@ import (
 
 // Nodes that share the files of the first one answer as one behind the load balancer, while one after the other is restarted.
 func TestBehindALoadBalancer(t *testing.T) {
+	t.Parallel()
 	address, _ := emptyDatabase(t)
 	first := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
 	folder := t.TempDir()
@@ -27,9 +29,14 @@ func TestBehindALoadBalancer(t *testing.T) {
 		}
 	}
 	second := gatewaytest.Start(t, gatewaytest.Settings{Database: address, Folder: folder}).Ready(t)
+	config, err := os.ReadFile(filepath.Join(gatewaytest.Repository(), "examples", "several-nodes", "Caddyfile"))
+	if err != nil || !strings.Contains(string(config), "fail_duration 10s") {
+		t.Fatalf("the load balancer's configuration: %v\n%s", err, config)
+	}
+	config = []byte(strings.Replace(string(config), "fail_duration 10s", "fail_duration 1s", 1)) // until which no node is asked that was restarted
 	certificate := filepath.Join(first.Data, "tls", "certificate.pem")
 	balancer := gatewaytest.Start(t, gatewaytest.Settings{
-		Config: filepath.Join(gatewaytest.Repository(), "examples", "several-nodes", "Caddyfile"),
+		Config: written(t, t.TempDir(), "Caddyfile", string(config)),
 		Env: []string{
 			"NODE_1=localhost:" + first.HTTPSPort, "NODE_1_CERTIFICATE=" + certificate,
 			"NODE_2=localhost:" + second.HTTPSPort, "NODE_2_CERTIFICATE=" + certificate,

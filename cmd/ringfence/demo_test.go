@@ -19,6 +19,7 @@ import (
 func TestDemo(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			at := address(t)
 			p := gatewaytest.Start(t, gatewaytest.Settings{Database: at}).Ready(t)
 			token := p.Login(t, "admin", gatewaytest.Password)

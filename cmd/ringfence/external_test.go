@@ -17,6 +17,7 @@ func TestExternalThroughTheGate(t *testing.T) {
 	const public = "https://pbx.example.com:8443"
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			service := oauth2test.New(t, oauth2test.Options{
 				RedirectURL:     public + authBase + "/external/calendar/authorize",
 				AccessTokenLife: 20 * time.Second, // less than the lead time of a renewal

@@ -17,6 +17,7 @@ import (
 
 // An unreachable database ends no session: the response is 503, and everything works again when the database is back.
 func TestDatabaseUnreachable(t *testing.T) {
+	t.Parallel()
 	pg := private(t)
 	if err := pg.Stop(); err != nil {
 		t.Fatal(err)

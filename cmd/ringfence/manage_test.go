@@ -24,30 +24,11 @@ func runIn(t *testing.T, folder string, env []string, in string, args ...string)
 func TestManage(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := gatewaytest.Start(t, gatewaytest.Settings{Database: address(t)}).Ready(t)
-			folder := t.TempDir()
-			pem, _ := run(t, p.Folder, p.Env, "certificate", "--pem")
-			if err := os.WriteFile(filepath.Join(folder, "gateway.pem"), []byte(pem), 0o600); err != nil {
-				t.Fatal(err)
+			if name == "sqlite" { // the site is the same with either
+				manageFromAfar(t, p)
 			}
-			remote := []string{"--server", "https://localhost:" + p.HTTPSPort, "--cacert", "gateway.pem"}
-			out, status := runIn(t, folder, nil, gatewaytest.Password+"\n", append([]string{"token", "add", "admin", "--output", "token"}, remote...)...)
-			if info, err := os.Stat(filepath.Join(folder, "token")); status != 0 || err != nil || info.Mode() != 0o600 {
-				t.Fatalf("status %d, %v:\n%s", status, err, out)
-			}
-			do := func(in string, args ...string) string {
-				t.Helper()
-				out, status := runIn(t, folder, nil, in, append(append(args, remote...), "--token-file", "token")...)
-				if status != 0 {
-					t.Fatalf("%v: status %d:\n%s", args, status, out)
-				}
-				return out
-			}
-			manage(t, do)
-			session(t, do)
-			do("", "user", "add", "username=olga", "enabled=true", "--add-group", "operators")
-			p.Do(t, "GET", "/api/auth/0.1/users?username=olga", p.Login(t, "admin", gatewaytest.Password), "").Want(200)
-
 			// On the machine, at any time. A gateway with SQLite is asked through its admin socket, and nobody need be asked once it is stopped.
 			here := func(in string, args ...string) string {
 				t.Helper()
@@ -56,9 +37,6 @@ func TestManage(t *testing.T) {
 					t.Fatalf("%v: status %d:\n%s", args, status, out)
 				}
 				return out
-			}
-			for _, command := range [][]string{{"user", "remove", "olga"}, {"group", "remove", "operators"}, {"policy", "remove", "readers"}} {
-				here("", command...)
 			}
 			manage(t, here)
 			if name == "sqlite" {
@@ -75,6 +53,36 @@ func TestManage(t *testing.T) {
 				t.Errorf("the audit has %s", out.Body)
 			}
 		})
+	}
+}
+
+// manageFromAfar manages users through the gateway's site.
+func manageFromAfar(t *testing.T, p *gatewaytest.Process) {
+	t.Helper()
+	folder := t.TempDir()
+	pem, _ := run(t, p.Folder, p.Env, "certificate", "--pem")
+	if err := os.WriteFile(filepath.Join(folder, "gateway.pem"), []byte(pem), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	remote := []string{"--server", "https://localhost:" + p.HTTPSPort, "--cacert", "gateway.pem"}
+	out, status := runIn(t, folder, nil, gatewaytest.Password+"\n", append([]string{"token", "add", "admin", "--output", "token"}, remote...)...)
+	if info, err := os.Stat(filepath.Join(folder, "token")); status != 0 || err != nil || info.Mode() != 0o600 {
+		t.Fatalf("status %d, %v:\n%s", status, err, out)
+	}
+	do := func(in string, args ...string) string {
+		t.Helper()
+		out, status := runIn(t, folder, nil, in, append(append(args, remote...), "--token-file", "token")...)
+		if status != 0 {
+			t.Fatalf("%v: status %d:\n%s", args, status, out)
+		}
+		return out
+	}
+	manage(t, do)
+	session(t, do)
+	do("", "user", "add", "username=olga", "enabled=true", "--add-group", "operators")
+	p.Do(t, "GET", "/api/auth/0.1/users?username=olga", p.Login(t, "admin", gatewaytest.Password), "").Want(200)
+	for _, command := range [][]string{{"user", "remove", "olga"}, {"group", "remove", "operators"}, {"policy", "remove", "readers"}} {
+		do("", command...)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -15,6 +16,7 @@ import (
 const heard = 15 * time.Second
 
 func TestRevocationReachesTheOtherNode(t *testing.T) {
+	t.Parallel()
 	address, db := emptyDatabase(t)
 	a := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
 	b := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
@@ -44,7 +46,7 @@ func TestRevocationReachesTheOtherNode(t *testing.T) {
 	a.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["confd.voicemails.read"]}`).Want(200)
 	gatewaytest.Eventually(t, heard, known(token, 403))
 
-	listeners := `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'listen%'`
+	listeners := `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN "' || '` + authsvc.RevocationChannel + `"'`
 	gatewaytest.Eventually(t, patience, func() error {
 		n, err := store.Get[int](t.Context(), db, listeners)
 		if err == nil && n != 2 {

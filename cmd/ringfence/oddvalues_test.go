@@ -19,6 +19,7 @@ import (
 func TestOddValues(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newOperationsSite(t, address(t))
 			named := s.named(t)
 			for _, path := range slices.Sorted(maps.Keys(s.definition.Paths.Map())) {

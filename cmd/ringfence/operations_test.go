@@ -55,6 +55,7 @@ func TestAuthOperations(t *testing.T) {
 	operations := readOperations(t)
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newOperationsSite(t, address(t))
 			s.serves(t, operations)
 			called := map[string]bool{}

@@ -101,6 +101,7 @@ func TestRefusedPortMakesNoAdministrator(t *testing.T) {
 func TestSecondRunIsRefused(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := gatewaytest.Start(t, gatewaytest.Settings{Database: address(t)}).Ready(t)
 			socket := filepath.Join(p.Data, "admin.sock")
 			before, err := os.Stat(socket)
@@ -139,6 +140,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 			p.Kill(t)
 			p.Run(t)
 			p.Ready(t)
+			p.CloseIdleConnections() // a server waits a second for idle ones
 			if out, status := run(t, p.Folder, p.Env, "stop"); status != 0 {
 				t.Errorf("stopping: %s", out)
 			}

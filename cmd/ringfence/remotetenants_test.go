@@ -36,6 +36,7 @@ func remoteCaddyfile(t *testing.T, other *gatewaytest.Process, staleness time.Du
 func TestTenantsOfAnotherAuthServer(t *testing.T) {
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			const staleness = time.Second
 			there := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
 			here := gatewaytest.Start(t, gatewaytest.Settings{Database: database(t), Config: remoteCaddyfile(t, there, staleness)}).Ready(t)
