@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
 )
 
 // library is the part of the dialplan that is the same everywhere.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
-	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 // Files are the generated files, by name.

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/asterisk/check"
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/asterisk/check"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
 )
 
 var hostileTexts = []string{

@@ -3,7 +3,7 @@ package asterisk
 import (
 	"fmt"
 
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/conf"
 )
 
 func init() {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
 )
 
 func init() {

@@ -3,8 +3,8 @@ package asterisk
 import (
 	"fmt"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
 )
 
 func init() {

@@ -22,11 +22,11 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
 	"github.com/ringfence/ringfence/internal/freeport"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
-	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 // Taken are the names of sections that nothing of a tenant may have: by file and name, why.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk"
-	"github.com/ringfence/ringfence/internal/asterisk/check"
+	"github.com/ringfence/ringfence/asterisk/check"
 )
 
 // What has the name of a section that somebody wrote by hand is left out, with the place of that one: Asterisk would load neither.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 )
 
 // A gateway with an Asterisk: what the API stores is live at once, what Asterisk refuses is taken back, and an operator sees and applies

@@ -8,7 +8,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/conf"
 )
 
 // pinFile is where Asterisk keeps a PIN that was changed by telephone, in the folder of its mailbox.

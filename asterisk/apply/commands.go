@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/helpers"
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
 )
 
 // reloads are the commands that reload a module, and its name. "core reload" reloads all.

@@ -3,9 +3,9 @@ package apply
 import (
 	"context"
 
+	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/helpers"
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
 )
 
 // ApplyUnasked applies as a change does: nobody has asked for it.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/generation"
 )
 
 // lead gets the lease, if this node can have it, and does the jobs.

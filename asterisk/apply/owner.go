@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/private"
 )
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/internal/store"
 )
 

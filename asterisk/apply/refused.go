@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/asterisk/check"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/check"
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/generation"
 )
 
 // Refused are sections that Asterisk, or the check before, refuses: by file and name, why. A mailbox, or a number, is named number@context.

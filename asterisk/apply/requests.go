@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/ringfence/ringfence/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
-	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 func (s *Service) ask(ctx context.Context, kind string, record helpers.Recorder) (helpers.Job, error) {

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/generation"
 )
 
 // unasked are the files whose content Asterisk cannot be asked for.

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/generation"
 )
 
 // Asterisk says that it has reloaded a file also if it has taken nothing of it. So each file that it can be asked about ends with a stamp:

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/store"
 )
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringfence/ringfence/asterisk/check"
+	"github.com/ringfence/ringfence/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/helpers"
-	"github.com/ringfence/ringfence/internal/asterisk/check"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
-	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 // work ends an interrupted change, and does the jobs that wait.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/asterisk/leftout"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/made"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/sealed"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/internal/asterisk/check"
+	"github.com/ringfence/ringfence/asterisk/check"
 )
 
 // good is a configuration without a fault, that has one of everything.

@@ -3,7 +3,7 @@ package conf_test
 import (
 	"testing"
 
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/conf"
 )
 
 func TestMatches(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/conf"
 )
 
 // What differs is there with everything of its name, and nothing else is.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/generation"
 )
 
 func open(t *testing.T, folder string) *generation.Store {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/conf"
 )
 
 // Changed is [Files] of a configuration that differs from one in which nothing is wrong. Where that takes nothing away which something else may

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/ami"
 )
 
 // Username and Secret are the account of the server.

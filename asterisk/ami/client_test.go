@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 )
 
 func run(t *testing.T, client *ami.Client) {

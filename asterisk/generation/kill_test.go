@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/internal/killtest"
 )
 

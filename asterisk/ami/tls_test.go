@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 )
 
 // certificate is that of 127.0.0.1, which this machine trusts in these tests.
