@@ -25,6 +25,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/freeport"
@@ -393,22 +394,22 @@ func (a *pbxUnderTest) said(what string) {
 // apply makes what is set that of Asterisk.
 func (a *pbxUnderTest) apply() {
 	a.t.Helper()
-	a.applyWith(helpers.ApplyOptions{Wait: true})
+	a.applyWith(jobs.Options{Wait: true})
 }
 
 // force is apply, after which Asterisk has read all files.
 func (a *pbxUnderTest) force() {
 	a.t.Helper()
-	a.applyWith(helpers.ApplyOptions{Wait: true, Force: true})
+	a.applyWith(jobs.Options{Wait: true, Force: true})
 }
 
-func (a *pbxUnderTest) applyWith(o helpers.ApplyOptions) {
+func (a *pbxUnderTest) applyWith(o jobs.Options) {
 	a.t.Helper()
 	job, err := a.service.Apply(a.t.Context(), o)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if job.State != helpers.JobDone {
+	if job.State != jobs.Done {
 		a.t.Fatalf("apply: %s %s\n%v\n%s", job.State, job.Message, job.Log, a.log())
 	}
 }

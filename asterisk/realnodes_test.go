@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
-	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -136,18 +136,18 @@ func (c *cluster) generation() int64 {
 }
 
 // made returns the jobs that have ended and have made a later generation live, each as often as somebody has done it.
-func (c *cluster) made(t *testing.T, after int64) (jobs []string) {
+func (c *cluster) made(t *testing.T, after int64) (all []string) {
 	t.Helper()
 	var audit struct{ Items []struct{ Object string } }
 	c.get(t, "/api/auth/0.1/audit?limit=50&order=id&direction=desc&action=apply", &audit)
 	for _, entry := range audit.Items {
-		var job helpers.Job
+		var job jobs.Job
 		c.get(t, "/api/sysconfd/apply/"+entry.Object, &job)
 		if len(job.Files) > 0 && job.Generation > after {
-			jobs = append(jobs, job.UUID)
+			all = append(all, job.UUID)
 		}
 	}
-	return jobs
+	return all
 }
 
 func (c *cluster) get(t *testing.T, path string, into any) {

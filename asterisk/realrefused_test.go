@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/helpers"
 )
 
 // job applies what is set, and returns what became of it.
-func (a *pbxUnderTest) job() helpers.Job {
+func (a *pbxUnderTest) job() jobs.Job {
 	a.t.Helper()
-	job, err := a.service.Apply(a.t.Context(), helpers.ApplyOptions{Wait: true})
+	job, err := a.service.Apply(a.t.Context(), jobs.Options{Wait: true})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestRealBrokenFiles(t *testing.T) {
 		s.Groups[0].Label += "x"
 		s.Voicemails[0].Password = new(fmt.Sprint(1000 + len(file)))
 		s.Music[0].Label += "x"
-		if job := a.job(); job.State != helpers.JobRolledBack || !strings.Contains(job.Message, test.says) || !strings.Contains(fmt.Sprint(job.Log), "etc/"+file) {
+		if job := a.job(); job.State != jobs.RolledBack || !strings.Contains(job.Message, test.says) || !strings.Contains(fmt.Sprint(job.Log), "etc/"+file) {
 			t.Errorf("%s: %s %s\n%v", file, job.State, job.Message, job.Log)
 		}
 		mend()
@@ -96,7 +96,7 @@ func TestRealBrokenFiles(t *testing.T) {
 	mend := a.spoilFile("musiconhold.conf", "[broken\n") // of it Asterisk cannot be asked
 	s.Music[0].Name = "moh-acme-2"
 	secret("new, although the music is broken")
-	if job := a.job(); job.State != helpers.JobFailed || !strings.Contains(job.Message, "the files are live, but file musiconhold.conf: Asterisk loads nothing of it: "+a.dir) {
+	if job := a.job(); job.State != jobs.Failed || !strings.Contains(job.Message, "the files are live, but file musiconhold.conf: Asterisk loads nothing of it: "+a.dir) {
 		t.Errorf("music: %s %s", job.State, job.Message)
 	}
 	registers("the music is broken", "new, although the music is broken")
@@ -108,11 +108,11 @@ func TestRealBrokenFiles(t *testing.T) {
 		_ = a.process.Process.Kill()
 		<-a.ended
 		a.boot()
-		if job := a.job(); job.State != helpers.JobFailed || !strings.Contains(fmt.Sprint(job.Log, job.LeftOut), file) {
+		if job := a.job(); job.State != jobs.Failed || !strings.Contains(fmt.Sprint(job.Log, job.LeftOut), file) {
 			t.Errorf("%s after a restart: %s %s\n%v", file, job.State, job.Message, job.Log)
 		}
 		mend()
-		if job := a.job(); job.State != helpers.JobDone || len(job.Files) > 0 {
+		if job := a.job(); job.State != jobs.Done || len(job.Files) > 0 {
 			t.Errorf("%s mended: %s %s, %v", file, job.State, job.Message, job.Files)
 		}
 		registers(file+" mended", "secret-bob")
@@ -135,12 +135,12 @@ func TestRealFaultyTelephone(t *testing.T) {
 		files["pjsip.conf"] = []byte(strings.Replace(string(files["pjsip.conf"]), "[bob]\ntype = endpoint\n", fault, 1))
 	}
 	job := a.job()
-	if job.State != helpers.JobDone || len(job.LeftOut.Items) == 0 || !strings.Contains(job.LeftOut.Items[0].String(), "line 3 (bob)") || !strings.Contains(job.LeftOut.Items[0].Reason, "nosuch") {
+	if job.State != jobs.Done || len(job.LeftOut.Items) == 0 || !strings.Contains(job.LeftOut.Items[0].String(), "line 3 (bob)") || !strings.Contains(job.LeftOut.Items[0].Reason, "nosuch") {
 		t.Errorf("%s %s\n%v\n%v", job.State, job.Message, job.LeftOut, job.Log)
 	}
 	a.phone(t, "alice")
 	fault = "[bob]\ntype = endpoint\n"
-	if job := a.job(); job.State != helpers.JobDone || len(job.LeftOut.Items) > 0 {
+	if job := a.job(); job.State != jobs.Done || len(job.LeftOut.Items) > 0 {
 		t.Errorf("mended: %s %s\n%v", job.State, job.Message, job.LeftOut)
 	}
 	a.phone(t, "bob")
@@ -150,11 +150,11 @@ func TestRealFaultyTelephone(t *testing.T) {
 			files["extensions.conf"] = []byte(strings.Replace(string(files["extensions.conf"]), "Gosub(ringfence-user,s,1("+bob, "Goto(gone,"+bob, 1))
 		}
 	}
-	if job := a.job(); job.State != helpers.JobDone || len(job.LeftOut.Items) == 0 || !strings.HasPrefix(job.LeftOut.Items[0].String(), "user "+bob) {
+	if job := a.job(); job.State != jobs.Done || len(job.LeftOut.Items) == 0 || !strings.HasPrefix(job.LeftOut.Items[0].String(), "user "+bob) {
 		t.Errorf("a fault in the dialplan: %s %s\n%v\n%v", job.State, job.Message, job.LeftOut, job.Log)
 	}
 	faulty = false
-	if job := a.job(); job.State != helpers.JobDone || len(job.LeftOut.Items) > 0 {
+	if job := a.job(); job.State != jobs.Done || len(job.LeftOut.Items) > 0 {
 		t.Errorf("mended: %s %s\n%v", job.State, job.Message, job.LeftOut)
 	}
 	a.forgive()

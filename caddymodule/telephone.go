@@ -19,6 +19,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
@@ -251,7 +252,7 @@ func (t *telephone) current() (*apply.Service, error) {
 }
 
 // Generate implements [helpers.Telephony].
-func (t *telephone) Generate(ctx context.Context, asked helpers.Recorder) error {
+func (t *telephone) Generate(ctx context.Context, asked jobs.Recorder) error {
 	s, err := t.current()
 	if err != nil {
 		return err
@@ -260,28 +261,28 @@ func (t *telephone) Generate(ctx context.Context, asked helpers.Recorder) error 
 }
 
 // Apply implements [helpers.Telephony].
-func (t *telephone) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
+func (t *telephone) Apply(ctx context.Context, o jobs.Options) (jobs.Job, error) {
 	s, err := t.current()
 	if err != nil {
-		return helpers.Job{}, err
+		return jobs.Job{}, err
 	}
 	return s.Apply(ctx, o)
 }
 
 // Job implements [helpers.Telephony].
-func (t *telephone) Job(ctx context.Context, uuid string) (helpers.Job, error) {
+func (t *telephone) Job(ctx context.Context, uuid string) (jobs.Job, error) {
 	s, err := t.current()
 	if err != nil {
-		return helpers.Job{}, err
+		return jobs.Job{}, err
 	}
 	return s.Job(ctx, uuid)
 }
 
 // Preview implements [helpers.Telephony].
-func (t *telephone) Preview(ctx context.Context) (helpers.Preview, error) {
+func (t *telephone) Preview(ctx context.Context) (jobs.Preview, error) {
 	s, err := t.current()
 	if err != nil {
-		return helpers.Preview{}, err
+		return jobs.Preview{}, err
 	}
 	return s.Preview(ctx)
 }

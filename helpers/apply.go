@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 )
@@ -45,11 +46,11 @@ func (e *endpoints) applyCommon(ctx context.Context, r *rest.Request) (rest.Repl
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	job, err := e.telephony.Apply(ctx, ApplyOptions{Wait: true, Asked: s.asked(r)})
+	job, err := e.telephony.Apply(ctx, jobs.Options{Wait: true, Asked: s.asked(r)})
 	if err != nil {
 		return rest.Reply{}, failed(ctx, err, "can't apply commonconf changes")
 	}
-	if job.State != JobDone {
+	if job.State != jobs.Done {
 		return rest.Reply{}, apierr.New(apierr.Internal, "can't apply commonconf changes: %s", job.Message)
 	}
 	return done, nil
@@ -68,7 +69,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 	return []rest.Operation{
 		{
 			Method: http.MethodPost, Path: "/apply", Access: "sysconfd.apply.create", ID: "apply", Tag: "configuration",
-			Summary: "Start to make the stored configuration the live one", Success: http.StatusOK, Reply: rest.SchemaOf[Job](),
+			Summary: "Start to make the stored configuration the live one", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Job](),
 			Query:    []rest.Parameter{{Name: "force", Schema: &rest.Schema{Type: "boolean"}, Description: "Whether the telephone system reads all files once more, whether they have changed or not."}},
 			Statuses: []int{http.StatusNotImplemented},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -76,7 +77,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 				if err != nil {
 					return rest.Reply{}, err
 				}
-				job, err := e.telephony.Apply(ctx, ApplyOptions{Asked: s.asked(r), Force: r.Bool("force")})
+				job, err := e.telephony.Apply(ctx, jobs.Options{Asked: s.asked(r), Force: r.Bool("force")})
 				if err == nil {
 					slog.Info("the configuration is applied", "job", job.UUID)
 				}
@@ -85,7 +86,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 		},
 		{
 			Method: http.MethodGet, Path: "/apply/preview", Access: "sysconfd.apply.preview.read", ID: "preview_apply", Tag: "configuration",
-			Summary: "How the live configuration would change", Success: http.StatusOK, Reply: rest.SchemaOf[Preview](),
+			Summary: "How the live configuration would change", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Preview](),
 			Statuses: []int{http.StatusNotImplemented},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 				if _, err := e.installation(ctx, r); err != nil {
@@ -97,7 +98,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 		},
 		{
 			Method: http.MethodGet, Path: "/apply/{job_uuid}", Access: "sysconfd.apply.{job_uuid}.read", ID: "read_apply", Tag: "configuration",
-			Summary: "What became of a job", Success: http.StatusOK, Reply: rest.SchemaOf[Job](), Statuses: []int{http.StatusNotFound},
+			Summary: "What became of a job", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Job](), Statuses: []int{http.StatusNotFound},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 				if _, err := e.installation(ctx, r); err != nil {
 					return rest.Reply{}, err

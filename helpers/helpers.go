@@ -2,7 +2,7 @@
 // need a token, and on a plain loopback port, where they need none.
 //
 //   - files of voicemails and of music on hold are deleted and moved: voicemail.go, moh.go, on folder.go, trash.go, lock.go and journal.go
-//   - commands of Asterisk are executed one after the other: queue.go, commands.go
+//   - commands of Asterisk are executed one after the other: queue.go, commandendpoints.go
 //   - the telephone system is configured from what is stored: telephony.go
 //   - the files of what the configuration moves or deletes follow it: follow.go
 //   - guard.go keeps web pages away from the plain port; scope.go keeps the tenants apart

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
@@ -160,7 +161,7 @@ func (q *queue) put(id string, commands []string, chown bool, about []json.RawMe
 	r := &request{uuid: id, created: time.Now().UTC(), context: about}
 	for _, command := range commands {
 		if !slices.ContainsFunc(r.tasks, func(t *task) bool { return t.command == command }) {
-			r.tasks = append(r.tasks, q.taskFor(command, Allowed(command)))
+			r.tasks = append(r.tasks, q.taskFor(command, jobs.Allowed(command)))
 		}
 	}
 	if chown {
@@ -247,9 +248,9 @@ func (q *queue) run(command string) (state, message string) {
 		switch {
 		case err == nil:
 			return stateDone, ""
-		case errors.Is(err, ErrNoAsterisk), errors.Is(err, errNothingToDo):
+		case errors.Is(err, jobs.ErrNoAsterisk), errors.Is(err, errNothingToDo):
 			return stateSkipped, err.Error()
-		case !errors.Is(err, ErrReloading) || try == maxTries:
+		case !errors.Is(err, jobs.ErrReloading) || try == maxTries:
 			return stateFailed, err.Error()
 		}
 		if err := q.pause(q.ctx, tryEvery); err != nil {

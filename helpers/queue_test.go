@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -128,7 +129,7 @@ func TestRetriedWhileAReloadIsRunning(t *testing.T) {
 		w.service.Tries(func() { pauses++ })
 		id := w.exec(`{"ipbx":["module reload res_pjsip.so"]}`)
 		for range 3 {
-			c.run(fmt.Errorf("asked twice: %w", helpers.ErrReloading))
+			c.run(fmt.Errorf("asked twice: %w", jobs.ErrReloading))
 		}
 		c.run(nil)
 		if got := w.result(id); got[0] != "done" || pauses != 3 {
@@ -136,7 +137,7 @@ func TestRetriedWhileAReloadIsRunning(t *testing.T) {
 		}
 		id = w.exec(`{"ipbx":["module reload res_pjsip.so"]}`)
 		for range helpers.MaxTries {
-			c.run(helpers.ErrReloading)
+			c.run(jobs.ErrReloading)
 		}
 		if got := w.result(id); got[0] != "failed" {
 			t.Errorf("%v", got)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -60,10 +61,10 @@ func ofInstallation(ops []rest.Operation) []rest.Operation {
 	return ops
 }
 
-// asked returns a Recorder of a request for a job.
-func (s scope) asked(r *rest.Request) Recorder {
+// asked returns what records a request for a job.
+func (s scope) asked(r *rest.Request) jobs.Recorder {
 	return func(ctx context.Context, tx store.Conn, job string) error {
-		return s.record(ctx, tx, r, audit.Change{Resource: "apply", Object: job, After: map[string]string{"state": JobWaiting}})
+		return s.record(ctx, tx, r, audit.Change{Resource: "apply", Object: job, After: map[string]string{"state": jobs.Waiting}})
 	}
 }
 

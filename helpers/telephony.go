@@ -2,11 +2,9 @@ package helpers
 
 import (
 	"context"
-	"time"
 
-	"github.com/ringfence/ringfence/asterisk/leftout"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/store"
 )
 
 // Telephony makes what is stored the configuration of the telephone system. It is safe for concurrent use.
@@ -14,89 +12,21 @@ import (
 // An error that is an *apierr.Error is shown to the client. Any other is logged, and the client reads that it could not be done.
 type Telephony interface {
 	// Generate makes a new generation of configuration files from what is stored, by a job. It does not touch what is live.
-	Generate(ctx context.Context, asked Recorder) error
+	Generate(ctx context.Context, asked jobs.Recorder) error
 	// Apply starts a job that generates, checks and makes live, and returns it, or the one that is already waiting to do the same.
 	// The job goes on when ctx ends.
-	Apply(ctx context.Context, o ApplyOptions) (Job, error)
+	Apply(ctx context.Context, o jobs.Options) (jobs.Job, error)
 	// Job returns a job that is kept. The error is an apierr.NotFound if there is none with this UUID.
-	Job(ctx context.Context, uuid string) (Job, error)
+	Job(ctx context.Context, uuid string) (jobs.Job, error)
 	// Preview returns how the live configuration would change. It changes nothing.
-	Preview(ctx context.Context) (Preview, error)
+	Preview(ctx context.Context) (jobs.Preview, error)
 }
 
-// Recorder records in the audit that somebody has asked for a job, in the transaction that asks for it. What becomes of the job is
-// recorded with its end, on whatever node that is.
-type Recorder func(ctx context.Context, tx store.Conn, job string) error
-
-// ApplyOptions say how to apply.
-type ApplyOptions struct {
-	// Asked records that it was asked for, unless it is nil.
-	Asked Recorder
-	// Force makes the telephone system read all that is live once more, whether it has changed or not.
-	Force bool
-	// Wait lets Apply return when the job has ended. If ctx ends before, Apply returns the error of ctx.
-	Wait bool
-}
-
-// The states of a job. It has ended in the last three.
-const (
-	JobWaiting    = "waiting"
-	JobRunning    = "running"
-	JobDone       = "done"
-	JobFailed     = "failed"      // the message says why, and whether the files are live
-	JobRolledBack = "rolled_back" // and the generation before is live again
-)
-
-// Job is one request to generate the configuration, and mostly to make it live. Nothing in it is secret.
-type Job struct {
-	UUID  string `json:"uuid" format:"uuid"`
-	State string `json:"state" enum:"waiting,running,done,failed,rolled_back"`
-	// Generation is the number of the generation that the job has made, or found live with the same files; 0 while there is none.
-	Generation int64             `json:"generation"`
-	CreatedAt  time.Time         `json:"created_at"`
-	StartedAt  *time.Time        `json:"started_at"`
-	EndedAt    *time.Time        `json:"ended_at"`
-	Message    string            `json:"message" doc:"Why it failed; empty otherwise."`
-	Files      []JobFile         `json:"files" doc:"The files that change."`
-	Modules    []JobModule       `json:"modules" doc:"The modules that are reloaded, in order."`
-	LeftOut    leftout.Omissions `json:"left_out" doc:"What is stored and not in the files, and why."`
-	Log        []JobEntry        `json:"log" doc:"What happened, in order."`
-}
-
-// Ended reports whether the job's state is final.
-func (j *Job) Ended() bool { return j.State != JobWaiting && j.State != JobRunning }
-
-// JobFile is a file that changes.
-type JobFile struct {
-	Name   string `json:"name"`
-	Change string `json:"change" enum:"added,changed,removed"`
-}
-
-// JobModule is what became of the reload of a module of Asterisk.
-type JobModule struct {
-	Module  string `json:"module" doc:"The module of Asterisk."`
-	State   string `json:"state" enum:"waiting,done,failed,skipped"`
-	Message string `json:"message" doc:"Why it failed or was skipped; empty otherwise."`
-}
-
-// JobEntry is a line of a job's log.
-type JobEntry struct {
-	At      time.Time `json:"at"`
-	Message string    `json:"message"`
-}
-
-// Preview is how the live configuration would change.
-type Preview struct {
-	Changed bool              `json:"changed" doc:"Whether anything would change."`
-	Files   []PreviewFile     `json:"files" doc:"The files that would change."`
-	LeftOut leftout.Omissions `json:"left_out" doc:"What is stored and would not be in the files, and why."`
-}
-
-// PreviewFile is how a file would change.
-type PreviewFile struct {
-	Name   string `json:"name"`
-	Change string `json:"change" enum:"added,changed,removed"`
-	Diff   string `json:"diff" doc:"The lines that come and go, in the unified format. Secrets in them are hidden."`
+// Commands executes commands of Asterisk's console. It is safe for concurrent use.
+type Commands interface {
+	// Execute executes one command, which is one of those that [jobs.Allowed] accepts, and returns when it has ended. Besides [jobs.ErrReloading]
+	// and [jobs.ErrNoAsterisk] any error is a failure of the command, and its text is shown to clients.
+	Execute(ctx context.Context, command string) error
 }
 
 // noTelephony is the Telephony of a gateway that has none.
@@ -106,9 +36,16 @@ func noneHere() error {
 	return apierr.New(apierr.NotImplemented, "This gateway configures no telephone system")
 }
 
-func (noTelephony) Generate(context.Context, Recorder) error         { return noneHere() }
-func (noTelephony) Apply(context.Context, ApplyOptions) (Job, error) { return Job{}, noneHere() }
-func (noTelephony) Job(context.Context, string) (Job, error)         { return Job{}, notFound() }
-func (noTelephony) Preview(context.Context) (Preview, error)         { return Preview{}, noneHere() }
+func (noTelephony) Generate(context.Context, jobs.Recorder) error { return noneHere() }
+func (noTelephony) Apply(context.Context, jobs.Options) (jobs.Job, error) {
+	return jobs.Job{}, noneHere()
+}
+func (noTelephony) Job(context.Context, string) (jobs.Job, error) { return jobs.Job{}, notFound() }
+func (noTelephony) Preview(context.Context) (jobs.Preview, error) { return jobs.Preview{}, noneHere() }
 
 func notFound() error { return apierr.New(apierr.NotFound, "Not found") }
+
+// noCommands is the Commands of a gateway without an Asterisk.
+type noCommands struct{}
+
+func (noCommands) Execute(context.Context, string) error { return jobs.ErrNoAsterisk }

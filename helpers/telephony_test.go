@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -22,46 +23,46 @@ const jobUUID = "22222222-2222-4222-8222-222222222222"
 type system struct {
 	db     store.DB
 	err    error
-	job    helpers.Job
+	job    jobs.Job
 	waited bool
 }
 
-func (s *system) made() helpers.Job {
+func (s *system) made() jobs.Job {
 	job := s.job
 	job.UUID, job.CreatedAt, job.Generation = jobUUID, time.Unix(0, 0).UTC(), 7
-	job.Files, job.Modules, job.LeftOut, job.Log = []helpers.JobFile{}, []helpers.JobModule{}, leftout.Of(nil), []helpers.JobEntry{}
+	job.Files, job.Modules, job.LeftOut, job.Log = []jobs.JobFile{}, []jobs.JobModule{}, leftout.Of(nil), []jobs.JobEntry{}
 	if job.State == "" {
-		job.State = helpers.JobDone
+		job.State = jobs.Done
 	}
 	return job
 }
 
-func (s *system) Generate(ctx context.Context, asked helpers.Recorder) error {
+func (s *system) Generate(ctx context.Context, asked jobs.Recorder) error {
 	return errors.Join(s.err, s.record(ctx, asked))
 }
 
 // record does as a system that has stored a job.
-func (s *system) record(ctx context.Context, asked helpers.Recorder) error {
+func (s *system) record(ctx context.Context, asked jobs.Recorder) error {
 	if s.err != nil {
 		return nil
 	}
 	return s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return asked(ctx, tx, jobUUID) })
 }
 
-func (s *system) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
+func (s *system) Apply(ctx context.Context, o jobs.Options) (jobs.Job, error) {
 	s.waited = o.Wait
 	return s.made(), errors.Join(s.err, s.record(ctx, o.Asked))
 }
 
-func (s *system) Job(_ context.Context, uuid string) (helpers.Job, error) {
+func (s *system) Job(_ context.Context, uuid string) (jobs.Job, error) {
 	if uuid != jobUUID {
-		return helpers.Job{}, apierr.New(apierr.NotFound, "Not found")
+		return jobs.Job{}, apierr.New(apierr.NotFound, "Not found")
 	}
 	return s.made(), s.err
 }
 
-func (s *system) Preview(context.Context) (helpers.Preview, error) {
-	return helpers.Preview{Files: []helpers.PreviewFile{}, LeftOut: leftout.Of(nil)}, s.err
+func (s *system) Preview(context.Context) (jobs.Preview, error) {
+	return jobs.Preview{Files: []jobs.PreviewFile{}, LeftOut: leftout.Of(nil)}, s.err
 }
 
 func TestTelephony(t *testing.T) {
@@ -86,8 +87,8 @@ func TestTelephony(t *testing.T) {
 			c.Get("/apply/preview").Want(200)
 			c.Get("/apply/11111111-1111-4111-8111-111111111111").Want(404)
 			c.Get("/apply/x").Want(404)
-			for _, state := range []string{helpers.JobFailed, helpers.JobRolledBack} {
-				*s = system{db: db, job: helpers.Job{State: state, Message: "a context is missing"}}
+			for _, state := range []string{jobs.Failed, jobs.RolledBack} {
+				*s = system{db: db, job: jobs.Job{State: state, Message: "a context is missing"}}
 				c.Get("/commonconf_apply").Want(500).Says("can't apply commonconf changes: a context is missing")
 			}
 			*s = system{db: db, err: apierr.New(apierr.Conflict, "it is being restored")}

@@ -15,8 +15,8 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
-	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -34,12 +34,12 @@ func TestFolderOnly(t *testing.T) {
 			t.Errorf("Preview: %+v, %v", preview, err)
 		}
 		job := do(t, n)
-		wantState(t, job, helpers.JobDone, "")
+		wantState(t, job, jobs.Done, "")
 		if n.livePJSIP() != telephones("alice") || len(job.Files) != 2 || len(job.Modules) != 2 || job.Modules[0].State != "skipped" {
 			t.Errorf("job %+v", job)
 		}
 		again := do(t, n)
-		wantState(t, again, helpers.JobDone, "")
+		wantState(t, again, jobs.Done, "")
 		if len(again.Files) != 0 || again.Generation != job.Generation || again.UUID == job.UUID {
 			t.Errorf("the same once more: %+v", again)
 		}
@@ -47,13 +47,13 @@ func TestFolderOnly(t *testing.T) {
 			t.Errorf("Preview: %+v, %v", preview, err)
 		}
 		found, err := n.Job(t.Context(), job.UUID)
-		if err != nil || found.State != helpers.JobDone {
+		if err != nil || found.State != jobs.Done {
 			t.Errorf("Job: %+v, %v", found, err)
 		}
 		if _, err := n.Job(t.Context(), "00000000-0000-4000-8000-000000000000"); apierr.As(err) == nil || apierr.As(err).Kind != apierr.NotFound {
 			t.Errorf("a job that is none: %v", err)
 		}
-		if err := n.Execute(t.Context(), "core reload"); !errors.Is(err, helpers.ErrNoAsterisk) {
+		if err := n.Execute(t.Context(), "core reload"); !errors.Is(err, jobs.ErrNoAsterisk) {
 			t.Errorf("Execute: %v", err)
 		}
 	})
@@ -64,7 +64,7 @@ func TestFolderOnly(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		n := start(t, db, nil, false)
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		n.mu.Lock()
 		for i := range 120 {
 			n.left = append(n.left, leftout.Omission{Kind: "line", Key: fmt.Sprint(i), Option: "endpoint_section_options.acl", Reason: "it names a profile"})
@@ -76,7 +76,7 @@ func TestLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		job := do(t, n)
-		wantState(t, job, helpers.JobDone, "")
+		wantState(t, job, jobs.Done, "")
 		kept, err := n.Job(t.Context(), job.UUID)
 		if err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 	do(t, n)
 	n.store("extensions.conf", alice+"exten = 102,1,NoOp()\ninclude = gone\n", "pjsip.conf", telephones("alice"))
 	job := do(t, n)
-	wantState(t, job, helpers.JobFailed, "extensions.conf:1")
+	wantState(t, job, jobs.Failed, "extensions.conf:1")
 	if n.livePJSIP() != telephones("alice") {
 		t.Error("a faulty configuration is live")
 	}
@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 	n.mu.Lock()
 	n.files = nil
 	n.mu.Unlock()
-	wantState(t, do(t, n), helpers.JobFailed, "nothing to generate from")
+	wantState(t, do(t, n), jobs.Failed, "nothing to generate from")
 }
 
 // What could not be done beside the files is a job that has failed, and can be read.
@@ -126,7 +126,7 @@ func TestUndone(t *testing.T) {
 		if err != nil || !job.Ended() || job.EndedAt == nil || job.Message != "files did not follow" {
 			t.Errorf("%+v, %v", job, err)
 		}
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 	})
 }
 
@@ -136,7 +136,7 @@ func TestReloads(t *testing.T) {
 	s := pbx(t, &n)
 	n = start(t, storetest.SQLite(t), withManager(s), false)
 	job := do(t, n)
-	wantState(t, job, helpers.JobDone, "")
+	wantState(t, job, jobs.Done, "")
 	if want := []string{"pbx_config", "res_pjsip"}; !slices.Equal(s.Reloads(), want) || job.Modules[1].State != "done" {
 		t.Errorf("reloads %v, want %v, job %+v", s.Reloads(), want, job)
 	}
@@ -152,7 +152,7 @@ func TestReloads(t *testing.T) {
 	})
 	n.store("extensions.conf", alice+"exten = 102,1,Dial(PJSIP/bob)\n", "pjsip.conf", telephones("alice", "bob"))
 	job = do(t, n)
-	wantState(t, job, helpers.JobRolledBack, "reloading res_pjsip: failed")
+	wantState(t, job, jobs.RolledBack, "reloading res_pjsip: failed")
 	if n.livePJSIP() != before || job.Modules[0].State != "done" || job.Modules[1].State != "failed" {
 		t.Errorf("live %q, job %+v", n.livePJSIP(), job)
 	}
@@ -160,7 +160,7 @@ func TestReloads(t *testing.T) {
 	endpoints(s, &n, func() []string { return []string{"alice"} })
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "carol"))
 	job = do(t, n)
-	wantState(t, job, helpers.JobDone, "")
+	wantState(t, job, jobs.Done, "")
 	if n.livePJSIP() != before || !strings.Contains(fmt.Sprint(job.Log), `"carol" of pjsip.conf: Asterisk has not loaded it`) {
 		t.Errorf("what is missing is live: %v", job.Log)
 	}
@@ -168,7 +168,7 @@ func TestReloads(t *testing.T) {
 		c.Respond(a, "Error", "Message", "Did not find context "+a.Get("Context"))
 	})
 	n.store("extensions.conf", alice+"[more]\nexten = 1,1,NoOp\n", "pjsip.conf", telephones("alice"))
-	wantState(t, do(t, n), helpers.JobRolledBack, "Asterisk has not loaded extensions.conf")
+	wantState(t, do(t, n), jobs.RolledBack, "Asterisk has not loaded extensions.conf")
 }
 
 // A reload that says that it worked, and has taken nothing, is taken back. Once nothing is in its way, what is stored is live, also if no file
@@ -178,7 +178,7 @@ func TestAReloadThatTookNothing(t *testing.T) {
 		var n *system
 		s := pbx(t, &n)
 		n = start(t, storetest.SQLite(t), withManager(s), false)
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		s.Handle("PJSIPShowEndpoint", func(c *amitest.Session, a ami.Message) {
 			sum := n.sums("pjsip.conf", "accountcode = (.*)")[0]
 			c.Respond(a, "Success", "EventList", "start", "Message", "Following are Events for each object associated with the Endpoint")
@@ -191,16 +191,16 @@ func TestAReloadThatTookNothing(t *testing.T) {
 			c.Event("EndpointDetailComplete", "ActionID", a.Get("ActionID"), "EventList", "Complete")
 		})
 		n.store("extensions.conf", alice, "pjsip.conf", strings.ReplaceAll(telephones("alice"), "secret-of", "new-secret-of"))
-		wantState(t, do(t, n), helpers.JobRolledBack, "Asterisk has not loaded pjsip.conf")
+		wantState(t, do(t, n), jobs.RolledBack, "Asterisk has not loaded pjsip.conf")
 		if n.livePJSIP() != telephones("alice") {
 			t.Errorf("%s: %s", event, n.livePJSIP())
 		}
 		n.store("extensions.conf", alice, "pjsip.conf", telephones("alice")) // as it is live
 		before := len(s.Reloads())
-		wantState(t, do(t, n), helpers.JobFailed, "Asterisk has not loaded pjsip.conf")
+		wantState(t, do(t, n), jobs.Failed, "Asterisk has not loaded pjsip.conf")
 		stamp(s, &n)
-		wantState(t, do(t, n), helpers.JobDone, "")
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		if got := s.Reloads()[before:]; !slices.Equal(got, []string{"pbx_config", "res_pjsip"}) {
 			t.Errorf("%s: reloads %v", event, got)
 		}
@@ -214,7 +214,7 @@ func TestOneFaultyTelephone(t *testing.T) {
 		var n *system
 		s := pbx(t, &n)
 		n = start(t, db, withManager(s), false)
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		endpoints(s, &n, func() (all []string) {
 			for _, name := range []string{"alice", "bob", "carol"} {
 				if text := n.livePJSIP(); strings.Contains(text, "["+name+"]") && (name != "bob" || !strings.Contains(text, "= secret-of-bob")) {
@@ -228,7 +228,7 @@ func TestOneFaultyTelephone(t *testing.T) {
 			before := len(s.Reloads())
 			n.store("extensions.conf", alice, "pjsip.conf", pjsip)
 			job, err := n.ApplyUnasked(t.Context())
-			if wantState(t, job, helpers.JobDone, ""); err != nil {
+			if wantState(t, job, jobs.Done, ""); err != nil {
 				t.Error(err)
 			}
 			if n.livePJSIP() != live || len(s.Reloads())-before != reloads {
@@ -241,14 +241,14 @@ func TestOneFaultyTelephone(t *testing.T) {
 			t.Errorf("preview %+v, %v", p, err)
 		}
 		before := len(s.Reloads())
-		if wantState(t, do(t, n), helpers.JobDone, ""); len(s.Reloads())-before != 2 { // somebody asks: it is tried again, and taken back
+		if wantState(t, do(t, n), jobs.Done, ""); len(s.Reloads())-before != 2 { // somebody asks: it is tried again, and taken back
 			t.Errorf("asked for: %v", s.Reloads()[before:])
 		}
 		mended := strings.ReplaceAll(telephones("alice", "bob"), "= secret-of-bob", "= other")
 		apply("it is mended", mended, mended, 1)
 		apply("a fault that the check finds", mended+telephones("carol")+"context = gone\n[carol]\ntype = aor\nmailboxes = 1@x\n", mended, 0)
 		n.store("extensions.conf", alice+"exten = 102,1,Goto(gone,1,1)\nexten = 103,1,NoOp()\n", "pjsip.conf", mended)
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		if got, _ := n.liveFile("extensions.conf"); !strings.Contains(got, "= 103") || strings.Contains(got, "gone") {
 			t.Errorf("a number with a fault: %s", got)
 		}
@@ -274,7 +274,7 @@ func TestGoneInBetween(t *testing.T) {
 		c.Respond(a, "Success", "Message", "Module Reloaded")
 	})
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob"))
-	wantState(t, do(t, n), helpers.JobFailed, "has not reloaded them")
+	wantState(t, do(t, n), jobs.Failed, "has not reloaded them")
 	if n.livePJSIP() != telephones("alice") {
 		t.Errorf("live: %q", n.livePJSIP())
 	}
@@ -282,7 +282,7 @@ func TestGoneInBetween(t *testing.T) {
 		_, err := os.Stat(filepath.Join(n.folder, "applying"))
 		return errors.Is(err, os.ErrNotExist)
 	})
-	wantState(t, do(t, n), helpers.JobDone, "")
+	wantState(t, do(t, n), jobs.Done, "")
 	if n.livePJSIP() != telephones("alice", "bob") {
 		t.Errorf("live: %q", n.livePJSIP())
 	}
@@ -353,7 +353,7 @@ func TestChanged(t *testing.T) {
 	for range 100 {
 		n.Changed()
 	}
-	wantState(t, do(t, n), helpers.JobDone, "")
+	wantState(t, do(t, n), jobs.Done, "")
 	if got := n.times(); got != 2 { // at the start, and what do has asked for
 		t.Errorf("generated %d times", got)
 	}

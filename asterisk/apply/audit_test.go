@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -21,7 +21,7 @@ func TestJobsAreAudited(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.store("extensions.conf", "[internal]\ninclude = gone\n")
-		wantState(t, do(t, n), helpers.JobFailed, "gone")
+		wantState(t, do(t, n), jobs.Failed, "gone")
 		rows, err := store.Select[string](t.Context(), db, `SELECT CAST(tenant_uuid AS text) || ' ' || service || ' ' || action || ' ' || resource || ' ' || after FROM audit ORDER BY id`)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestJobsAreAudited(t *testing.T) {
 		n.stop()
 		refused := errors.New("the audit cannot be written")
 		asked := func(context.Context, store.Conn, string) error { return refused }
-		if _, err := n.Apply(t.Context(), helpers.ApplyOptions{Asked: asked}); !errors.Is(err, refused) {
+		if _, err := n.Apply(t.Context(), jobs.Options{Asked: asked}); !errors.Is(err, refused) {
 			t.Errorf("Apply: %v", err)
 		}
 		if waiting, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_job WHERE state = 'waiting'`); err != nil || waiting != 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/ami"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 )
 
 // reloads are the commands that reload a module, and its name. "core reload" reloads all.
@@ -18,12 +18,13 @@ var reloads = map[string]string{
 	"voicemail reload": "app_voicemail",
 }
 
-// Execute implements [helpers.Commands]. It checks the command itself too: what is not allowed never reaches Asterisk.
+// Execute executes a command of Asterisk's console, if it is allowed, and returns when it has ended. It may return [jobs.ErrReloading] or
+// [jobs.ErrNoAsterisk].
 func (s *Service) Execute(ctx context.Context, command string) error {
 	if s.client == nil {
-		return helpers.ErrNoAsterisk
+		return jobs.ErrNoAsterisk
 	}
-	if !helpers.Allowed(command) {
+	if !jobs.Allowed(command) {
 		return errors.New("this command is not allowed")
 	}
 	module, reload := reloads[command]
@@ -38,7 +39,7 @@ func (s *Service) Execute(ctx context.Context, command string) error {
 	}
 	err := s.client.Reload(ctx, module)
 	if refused, ok := errors.AsType[*ami.ReloadError](err); ok && refused.Again {
-		return errors.Join(helpers.ErrReloading, err)
+		return errors.Join(jobs.ErrReloading, err)
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -99,11 +99,11 @@ func TestDialplanIsToldAndReadAgain(t *testing.T) {
 	wantReloads := func(when string, force bool, want ...string) {
 		t.Helper()
 		before := len(s.Reloads())
-		job, err := n.Apply(t.Context(), helpers.ApplyOptions{Wait: true, Force: force})
+		job, err := n.Apply(t.Context(), jobs.Options{Wait: true, Force: force})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantState(t, job, helpers.JobDone, "")
+		wantState(t, job, jobs.Done, "")
 		if got := s.Reloads()[before:]; !slices.Equal(got, want) {
 			t.Errorf("%s: it reloads %q, want %q", when, got, want)
 		}

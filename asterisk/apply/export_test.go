@@ -5,11 +5,11 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/generation"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 )
 
 // ApplyUnasked applies as a change does: nobody has asked for it.
-func (s *Service) ApplyUnasked(ctx context.Context) (helpers.Job, error) {
+func (s *Service) ApplyUnasked(ctx context.Context) (jobs.Job, error) {
 	job, err := s.ask(ctx, kindApply, nil)
 	if err != nil {
 		return job, err

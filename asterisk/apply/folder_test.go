@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk/apply"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store"
@@ -68,7 +68,7 @@ func TestFolderThatCannotBeOpened(t *testing.T) {
 		n := start(t, db, in(filepath.Join(place, "asterisk")), true)
 		const why = "the gateway's user must be able to write in "
 		for range 3 {
-			wantState(t, outcome(t, n), helpers.JobFailed, why+filepath.Join(place, "asterisk"))
+			wantState(t, outcome(t, n), jobs.Failed, why+filepath.Join(place, "asterisk"))
 		}
 		if err := n.Generate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("Generate: %v", err)
@@ -91,9 +91,9 @@ func TestFolderThatCannotBeOpened(t *testing.T) {
 }
 
 // outcome applies, and returns the job, which may have ended without having begun.
-func outcome(t *testing.T, n *system) helpers.Job {
+func outcome(t *testing.T, n *system) jobs.Job {
 	t.Helper()
-	job, err := n.Apply(t.Context(), helpers.ApplyOptions{Wait: true})
+	job, err := n.Apply(t.Context(), jobs.Options{Wait: true})
 	if err != nil || !job.Ended() || job.EndedAt == nil {
 		t.Fatalf("the job has not ended: %+v, %v", job, err)
 	}
@@ -123,14 +123,14 @@ func TestFolderInUse(t *testing.T) {
 			t.Fatalf("Preview: %v", err)
 		}
 	}
-	job, err := n.Apply(t.Context(), helpers.ApplyOptions{})
-	if err != nil || job.State != helpers.JobWaiting {
+	job, err := n.Apply(t.Context(), jobs.Options{})
+	if err != nil || job.State != jobs.Waiting {
 		t.Errorf("Apply: %+v, %v", job, err)
 	}
 	_ = lock.Close()
 	eventually(t, "the job is done", func() bool {
 		found, err := n.Job(t.Context(), job.UUID)
-		return err == nil && found.State == helpers.JobDone
+		return err == nil && found.State == jobs.Done
 	})
 }
 
@@ -148,7 +148,7 @@ func TestFolderOfOneNode(t *testing.T) {
 		})
 		second := start(t, db, nil, false)
 		for range 2 {
-			wantState(t, do(t, first), helpers.JobDone, "")
+			wantState(t, do(t, first), jobs.Done, "")
 		}
 		if first.times() != 0 || second.times() != 2 {
 			t.Errorf("generated: %d by the first, %d by the second", first.times(), second.times())
@@ -168,9 +168,9 @@ func TestFolderThatGoesBad(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob"))
-	wantState(t, do(t, n), helpers.JobFailed, "is a directory")
+	wantState(t, do(t, n), jobs.Failed, "is a directory")
 	if err := os.Remove(filepath.Join(n.folder, "applying")); err != nil {
 		t.Fatal(err)
 	}
-	wantState(t, do(t, n), helpers.JobDone, "")
+	wantState(t, do(t, n), jobs.Done, "")
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk/apply"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -95,7 +95,7 @@ func TestKilledNodeStartsAgain(t *testing.T) {
 		}
 		other := start(t, db, func(s *apply.Settings) { s.Folder = filepath.Join(t.TempDir(), "copy") }, false)
 		beside := start(t, db, func(s *apply.Settings) { s.Folder = folder }, false) // while the first one lives
-		job, err := other.Apply(t.Context(), helpers.ApplyOptions{})
+		job, err := other.Apply(t.Context(), jobs.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestKilledNodeStartsAgain(t *testing.T) {
 		n := start(t, db, func(s *apply.Settings) { s.Folder = folder }, false)
 		eventually(t, "the job is done", func() bool {
 			found, err := n.Job(t.Context(), job.UUID)
-			return err == nil && found.State == helpers.JobDone
+			return err == nil && found.State == jobs.Done
 		})
 	})
 }
@@ -139,7 +139,7 @@ func TestIdleNodeWritesNothing(t *testing.T) {
 		if got := writes.Load() - before; got != 0 {
 			t.Errorf("%d writes while nothing was to do", got)
 		}
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		if second.times() != 0 {
 			t.Error("the other node has taken the idle one's lease")
 		}

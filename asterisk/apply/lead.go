@@ -57,7 +57,7 @@ func (s *Service) mute(ctx context.Context, useless *complaint) bool {
 	useless.about(errMute, "this node does not configure Asterisk")
 	s.cannot(errMute)
 	if state, err := s.lease.look(ctx); err == nil && (state.none || state.own || state.expired > 0) {
-		if err := s.jobs.refuse(ctx, s.settings.Reach, errMute.Error()); err != nil && ctx.Err() == nil {
+		if err := s.queue.refuse(ctx, s.settings.Reach, errMute.Error()); err != nil && ctx.Err() == nil {
 			slog.Warn("jobs wait for a node that reaches Asterisk", "error", err)
 		}
 		s.tell()
@@ -101,7 +101,7 @@ func (s *Service) mayLead(ctx context.Context, seen *waited) (bool, error) {
 	if err != nil || state.none || state.own || state.expired > 2*s.settings.Idle {
 		return err == nil, err
 	}
-	job, err := s.jobs.unfinished(ctx)
+	job, err := s.queue.unfinished(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -165,7 +165,7 @@ func (s *Service) letGo(ctx context.Context) {
 // giveUp lets another node try what this one cannot begin, for the reason why, and ends the jobs that no node has begun in time.
 func (s *Service) giveUp(ctx context.Context, why error) {
 	s.cannot(why)
-	err := s.jobs.refuse(ctx, s.settings.Reach, "no node can configure Asterisk: "+why.Error())
+	err := s.queue.refuse(ctx, s.settings.Reach, "no node can configure Asterisk: "+why.Error())
 	s.tell()
 	if err = errors.Join(err, s.lease.release(ctx)); err != nil && ctx.Err() == nil {
 		slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
@@ -184,7 +184,7 @@ func (s *Service) due(ctx context.Context) (bool, error) {
 	if interrupted, err := s.store.Interrupted(); interrupted || err != nil {
 		return true, nil //nolint:nilerr // the work fails by it, and so do the jobs that wait
 	}
-	job, err := s.jobs.next(ctx)
+	job, err := s.queue.next(ctx)
 	return job != nil, err
 }
 
@@ -243,7 +243,7 @@ func (s *Service) begin(ctx context.Context) error {
 	}
 	id, err := folderID(s.settings.Folder)
 	if err == nil {
-		err = s.jobs.abandon(ctx)
+		err = s.queue.abandon(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
-	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -46,7 +46,7 @@ func withLog(s *amitest.Server, log string) func(*apply.Settings) {
 }
 
 // grumbles returns what a job shows of the log.
-func grumbles(job helpers.Job) (all []string) {
+func grumbles(job jobs.Job) (all []string) {
 	for _, entry := range job.Log {
 		if said, is := strings.CutPrefix(entry.Message, "Asterisk's log: "); is {
 			all = append(all, said)
@@ -66,7 +66,7 @@ func TestLogOfAsterisk(t *testing.T) {
 	}
 	n = start(t, storetest.SQLite(t), withLog(s, log), false)
 	users := 0
-	apply := func() helpers.Job {
+	apply := func() jobs.Job {
 		users++
 		n.store("extensions.conf", alice+strings.Repeat("; again\n", users), "pjsip.conf", telephones("alice"))
 		return do(t, n)
@@ -74,7 +74,7 @@ func TestLogOfAsterisk(t *testing.T) {
 	wantSaid := func(when string, want ...string) {
 		t.Helper()
 		job := apply()
-		wantState(t, job, helpers.JobDone, "")
+		wantState(t, job, jobs.Done, "")
 		if got := grumbles(job); !slices.Equal(got, want) || job.Message != "" {
 			t.Errorf("%s: %q, want %q", when, got, want)
 		}
@@ -105,12 +105,12 @@ func TestLogOfAsterisk(t *testing.T) {
 		t.Errorf("many: %q", got)
 	}
 	says = strings.Repeat("x", 2<<20) + "\n"
-	wantState(t, apply(), helpers.JobDone, "")
+	wantState(t, apply(), jobs.Done, "")
 	// A change that is taken back shows them, too.
 	says = head + "ERROR[2] x.c: refused\n"
 	s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) { c.List(a, "ListDialplan", "Extension", "101") })
 	job := apply()
-	wantState(t, job, helpers.JobRolledBack, "")
+	wantState(t, job, jobs.RolledBack, "")
 	if got := grumbles(job); !slices.Equal(got, []string{"ERROR x.c: refused"}) {
 		t.Errorf("taken back: %q", got)
 	}
@@ -126,7 +126,7 @@ func TestLongLogOfAsterisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	n = start(t, storetest.SQLite(t), withLog(s, log), false)
-	wantState(t, do(t, n), helpers.JobDone, "")
+	wantState(t, do(t, n), jobs.Done, "")
 	var long strings.Builder
 	for i := range 100 {
 		long.WriteString(head + "ERROR[2] x.c: number " + strings.Repeat("i", i) + "\n")
@@ -135,7 +135,7 @@ func TestLongLogOfAsterisk(t *testing.T) {
 	says = long.String() + head + "ERROR[3] res_pjsip/config_auth.c: Unknown authentication storage type\n" + head + "ERROR[3] res_sorcery_config.c: Could not create an object of type 'auth' with id 'bob'\n"
 	n.store("extensions.conf", alice+"; more\n", "pjsip.conf", telephones("alice", "bob"))
 	job := do(t, n)
-	if wantState(t, job, helpers.JobDone, ""); n.livePJSIP() != telephones("alice") {
+	if wantState(t, job, jobs.Done, ""); n.livePJSIP() != telephones("alice") {
 		t.Errorf("the telephone that the log names is live: %s", n.livePJSIP())
 	}
 	if refused := fmt.Sprint(job.Log); !strings.Contains(refused, "storage type; ERROR res_sorcery_config.c") {
@@ -187,22 +187,22 @@ func TestMusicThatCannotBeRead(t *testing.T) {
 		n.left = left
 	}
 	put("jazz", "bob")
-	wantState(t, do(t, n), helpers.JobDone, "")
+	wantState(t, do(t, n), jobs.Done, "")
 	broken := leftout.Omission{Kind: "file", Key: "musiconhold.conf", Reason: leftout.Nothing + "line 1"}
 	put("jazz", "carol", broken)
-	wantState(t, do(t, n), helpers.JobDone, "") // Asterisk has what is live of it
+	wantState(t, do(t, n), jobs.Done, "") // Asterisk has what is live of it
 	put("pop", "dave", broken)
 	const why = "the files are live, but file musiconhold.conf: Asterisk loads nothing of it: line 1"
-	wantState(t, do(t, n), helpers.JobFailed, why)
+	wantState(t, do(t, n), jobs.Failed, why)
 	put("pop", "erin", broken)
-	if wantState(t, do(t, n), helpers.JobFailed, why); !strings.Contains(n.livePJSIP(), "[erin]") {
+	if wantState(t, do(t, n), jobs.Failed, why); !strings.Contains(n.livePJSIP(), "[erin]") {
 		t.Error("another change is not live")
 	}
 	put("pop", "erin")
 	reloads := func(want ...string) {
 		t.Helper()
 		before := len(s.Reloads())
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		if got := s.Reloads()[before:]; !slices.Equal(got, want) {
 			t.Errorf("reloads %v, want %v", got, want)
 		}
@@ -212,7 +212,7 @@ func TestMusicThatCannotBeRead(t *testing.T) {
 	before := len(s.Reloads())
 	s.Disconnect()
 	eventually(t, "it is read once more after a start", func() bool {
-		return do(t, n).State == helpers.JobDone && slices.Equal(s.Reloads()[before:], []string{"res_musiconhold"})
+		return do(t, n).State == jobs.Done && slices.Equal(s.Reloads()[before:], []string{"res_musiconhold"})
 	})
 }
 
@@ -233,7 +233,7 @@ func TestLogThatCannotBeRead(t *testing.T) {
 		n = start(t, storetest.SQLite(t), withLog(s, log), false)
 		for i := range 3 {
 			n.store("extensions.conf", alice+strings.Repeat("; again\n", i), "pjsip.conf", telephones("alice"))
-			wantState(t, do(t, n), helpers.JobDone, "")
+			wantState(t, do(t, n), jobs.Done, "")
 		}
 		if got := strings.Count(said(), "jobs do not show what Asterisk complains about"); got != 1 {
 			t.Errorf("it is said %d times: %s", got, said())

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk/apply"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -22,7 +22,7 @@ func TestTwoNodes(t *testing.T) {
 		do(t, first)
 		second := start(t, db, nil, false)
 		for range 3 {
-			wantState(t, do(t, second), helpers.JobDone, "")
+			wantState(t, do(t, second), jobs.Done, "")
 		}
 		if first.times() != 4 || second.times() != 0 {
 			t.Errorf("generated: %d by the first, %d by the second", first.times(), second.times())
@@ -31,7 +31,7 @@ func TestTwoNodes(t *testing.T) {
 			t.Errorf("Preview: %v", err)
 		}
 		first.stop()
-		wantState(t, do(t, second), helpers.JobDone, "")
+		wantState(t, do(t, second), jobs.Done, "")
 		if first.times() != 4 || second.times() != 1 {
 			t.Errorf("generated: %d by the first, %d by the second", first.times(), second.times())
 		}
@@ -51,29 +51,29 @@ func TestDeadNode(t *testing.T) {
 		exec(`INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ('main', 'dead', $1)`, time.Now().Add(time.Hour))
 		exec(`INSERT INTO asterisk_job (uuid, asterisk, kind, state, job) VALUES ($1, 'main', 'apply', 'running', $2)`, left, `{"uuid":"`+left+`","state":"running"}`)
 		n := start(t, db, func(s *apply.Settings) { s.Lease = 6 * time.Second }, false)
-		job, err := n.Apply(t.Context(), helpers.ApplyOptions{})
-		if err != nil || job.State != helpers.JobWaiting {
+		job, err := n.Apply(t.Context(), jobs.Options{})
+		if err != nil || job.State != jobs.Waiting {
 			t.Fatalf("Apply: %+v, %v", job, err)
 		}
-		same, err := n.Apply(t.Context(), helpers.ApplyOptions{})
+		same, err := n.Apply(t.Context(), jobs.Options{})
 		if err != nil || same.UUID != job.UUID {
 			t.Errorf("the same once more: %+v, %v", same, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := n.Apply(ctx, helpers.ApplyOptions{Wait: true}); !errors.Is(err, context.Canceled) || n.times() != 0 {
+		if _, err := n.Apply(ctx, jobs.Options{Wait: true}); !errors.Is(err, context.Canceled) || n.times() != 0 {
 			t.Errorf("Apply: %v, generated %d times", err, n.times())
 		}
 		exec(`UPDATE asterisk_lease SET expires_at = now_utc() WHERE holder = 'dead'`)
 		eventually(t, "the other node does the job", func() bool {
 			found, err := n.Job(t.Context(), job.UUID)
-			return err == nil && found.State == helpers.JobDone
+			return err == nil && found.State == jobs.Done
 		})
 		abandoned, err := n.Job(t.Context(), left)
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantState(t, abandoned, helpers.JobFailed, "has stopped in between")
+		wantState(t, abandoned, jobs.Failed, "has stopped in between")
 
 		// The lease is lost: nothing more is done until it is back.
 		exec(`UPDATE asterisk_lease SET holder = 'thief', expires_at = $1`, time.Now().Add(time.Hour))
@@ -82,7 +82,7 @@ func TestDeadNode(t *testing.T) {
 			return err != nil
 		})
 		before := n.times()
-		if _, err := n.Apply(t.Context(), helpers.ApplyOptions{}); err != nil || n.times() != before {
+		if _, err := n.Apply(t.Context(), jobs.Options{}); err != nil || n.times() != before {
 			t.Errorf("Apply: %v, generated %d times more", err, n.times()-before)
 		}
 	})
@@ -102,11 +102,11 @@ func TestLeaseLostMeanwhile(t *testing.T) {
 				return n.generate(ctx, refused)
 			}
 		})
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		before, _ := n.liveFile("extensions.conf")
 		steals.Store(true)
 		n.store("extensions.conf", "[internal]\nexten = 102,1,Dial(PJSIP/alice)\n", "pjsip.conf", telephones("alice"))
-		wantState(t, do(t, n), helpers.JobFailed, "another node configures this Asterisk now")
+		wantState(t, do(t, n), jobs.Failed, "another node configures this Asterisk now")
 		if after, _ := n.liveFile("extensions.conf"); after != before {
 			t.Errorf("live is %q", after)
 		}
@@ -119,7 +119,7 @@ func TestNodeWithoutManager(t *testing.T) {
 		var able *system
 		s := pbx(t, &able)
 		unable := start(t, db, func(o *apply.Settings) { o.Reach = time.Minute }, false) // whatever the machine is busy with
-		wantState(t, do(t, unable), helpers.JobDone, "")
+		wantState(t, do(t, unable), jobs.Done, "")
 		able = start(t, db, withManager(s), false)
 		said := func() int {
 			n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_lease WHERE asterisk = 'main manager'`)
@@ -130,7 +130,7 @@ func TestNodeWithoutManager(t *testing.T) {
 		}
 		eventually(t, "the node says that it has a manager interface", func() bool { return said() == 1 })
 		for range 2 {
-			wantState(t, do(t, unable), helpers.JobDone, "")
+			wantState(t, do(t, unable), jobs.Done, "")
 		}
 		if able.times() != 2 || unable.times() != 1 || len(s.Reloads()) != 2 {
 			t.Errorf("generated: %d by the one that can, %d by the other; reloads %v", able.times(), unable.times(), s.Reloads())
@@ -138,7 +138,7 @@ func TestNodeWithoutManager(t *testing.T) {
 		unable.stop()
 		able.stop()
 		unable = start(t, db, func(o *apply.Settings) { o.Reach = 20 * time.Millisecond }, false)
-		if job, err := unable.Apply(t.Context(), helpers.ApplyOptions{Wait: true}); err != nil || job.State != helpers.JobFailed || !strings.Contains(job.Message, "has no manager interface of Asterisk") {
+		if job, err := unable.Apply(t.Context(), jobs.Options{Wait: true}); err != nil || job.State != jobs.Failed || !strings.Contains(job.Message, "has no manager interface of Asterisk") {
 			t.Errorf("alone: %+v", job)
 		}
 		if _, err := unable.Preview(t.Context()); err == nil || !strings.Contains(err.Error(), "RINGFENCE_ASTERISK_NAME") {
@@ -151,6 +151,6 @@ func TestNodeWithoutManager(t *testing.T) {
 		if n, err := db.Exec(t.Context(), `UPDATE asterisk_lease SET expires_at = $1 WHERE asterisk = 'main manager'`, time.Now().Add(-time.Second)); n != 1 || err != nil {
 			t.Fatalf("%d rows, %v", n, err)
 		}
-		wantState(t, do(t, unable), helpers.JobDone, "")
+		wantState(t, do(t, unable), jobs.Done, "")
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -58,30 +58,30 @@ func TestFolderThatAsteriskDoesNotRead(t *testing.T) {
 		}
 		reads <- old
 		begin(old)
-		wantState(t, do(t, b.system), helpers.JobDone, "")
+		wantState(t, do(t, b.system), jobs.Done, "")
 		b.stop()
 		<-reads
 		reads <- right
 		b.set("2222", "")
 		begin(right)
-		wantState(t, do(t, b.system), helpers.JobDone, "")
-		wantState(t, do(t, b.system), helpers.JobDone, "")
+		wantState(t, do(t, b.system), jobs.Done, "")
+		wantState(t, do(t, b.system), jobs.Done, "")
 		if p, err := b.Preview(t.Context()); err != nil || p.Changed {
 			t.Errorf("a preview of what is live: %+v, %v", p, err)
 		}
 		b.stop()
 		b.set("2222", "5678") // by telephone, unheard
 		begin(old)
-		wantState(t, do(t, b.system), helpers.JobFailed, "Asterisk reads the files of another folder")
+		wantState(t, do(t, b.system), jobs.Failed, "Asterisk reads the files of another folder")
 		pins("a folder that was live before", "2222", "5678")
 		wrong := b.system
 		begin(right)
-		wantState(t, do(t, b.system), helpers.JobDone, "")
+		wantState(t, do(t, b.system), jobs.Done, "")
 		pins("the right folder", "5678", "5678")
 		wrong.stop()
 		b.stop()
 		begin(fresh)
-		wantState(t, do(t, b.system), helpers.JobRolledBack, "Asterisk reads the files of another folder")
+		wantState(t, do(t, b.system), jobs.RolledBack, "Asterisk reads the files of another folder")
 		pins("a new folder", "5678", "5678")
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/generation"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -33,7 +33,7 @@ func TestPINs(t *testing.T) {
 			return nil
 		}
 	})
-	mailboxes := func(lines ...string) helpers.Job {
+	mailboxes := func(lines ...string) jobs.Job {
 		t.Helper()
 		forgotten = nil
 		n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"),
@@ -51,13 +51,13 @@ func TestPINs(t *testing.T) {
 		{[]string{"101 => 4321,Alice Smith,,,", "102 => 77,Bob,,,", "103 => 1,Carol,,,"}, []string{"101@internal"}},
 	} {
 		job := mailboxes(step.lines...)
-		wantState(t, job, helpers.JobDone, "")
+		wantState(t, job, jobs.Done, "")
 		if !slices.Equal(forgotten, step.want) {
 			t.Errorf("%v: forgotten %v, want %v", step.lines, forgotten, step.want)
 		}
 	}
 	refuse = true
-	wantState(t, mailboxes("101 => 1,Alice,,,"), helpers.JobFailed, "the files are live, but mailbox 101@internal: the new PIN does not count as long as the file secret.conf")
+	wantState(t, mailboxes("101 => 1,Alice,,,"), jobs.Failed, "the files are live, but mailbox 101@internal: the new PIN does not count as long as the file secret.conf")
 }
 
 // box is a mailbox: the PIN that confd has, and the one in its folder, which a telephone has chosen.
@@ -191,7 +191,7 @@ func TestChosenPINs(t *testing.T) {
 		}
 		applied := func() {
 			t.Helper()
-			wantState(t, do(t, b.system), helpers.JobDone, "")
+			wantState(t, do(t, b.system), jobs.Done, "")
 		}
 		byTelephone := func(pin string) {
 			t.Helper()
@@ -241,7 +241,7 @@ func TestChosenPINs(t *testing.T) {
 			c.Event("Reload", "Module", a.Get("Module"), "Status", "0")
 			c.Respond(a, "Success", "Message", "Module Reloaded")
 		})
-		wantState(t, do(t, b.system), helpers.JobFailed, "count until the mailboxes are reloaded")
+		wantState(t, do(t, b.system), jobs.Failed, "count until the mailboxes are reloaded")
 		want("Asterisk has not read them", "3333", "", 3, 1)
 		down.Store(false)
 		before = s.Reloads()
@@ -314,7 +314,7 @@ func TestPINHeardLate(t *testing.T) {
 						}
 					}
 				})
-				wantState(t, do(t, b.system), helpers.JobDone, "")
+				wantState(t, do(t, b.system), jobs.Done, "")
 				b.set(test.set[0], test.set[1])
 				before := b.reads()
 				s.Event("VoicemailPasswordChange", "Context", "internal", "Mailbox", "101", "NewPassword", "2222")
@@ -322,7 +322,7 @@ func TestPINHeardLate(t *testing.T) {
 					configured, _, _ := b.get()
 					return configured == "2222" || b.reads() > before
 				})
-				wantState(t, do(t, b.system), helpers.JobDone, "") // the job before has ended
+				wantState(t, do(t, b.system), jobs.Done, "") // the job before has ended
 				configured, inFolder, _ := b.get()
 				if configured != test.want || inFolder != "" && inFolder != test.want {
 					t.Errorf("confd has %q, the folder %q, want %q", configured, inFolder, test.want)
@@ -342,7 +342,7 @@ func TestPINHeardTwice(t *testing.T) {
 			withManager(s)(o)
 			o.Late = time.Hour
 		}, false, b.options)
-		wantState(t, do(t, b.system), helpers.JobDone, "")
+		wantState(t, do(t, b.system), jobs.Done, "")
 		chosen := func(pin string) {
 			s.Event("VoicemailPasswordChange", "Context", "internal", "Mailbox", "101", "NewPassword", pin)
 		}
@@ -379,10 +379,10 @@ func testAPINThatCannotBeForgotten(t *testing.T, closed bool) {
 		s := pbx(t, &b.system)
 		denies(s, "VoicemailUserStatus")
 		start(t, db, withManager(s), false, b.options)
-		wantState(t, do(t, b.system), helpers.JobDone, "")
+		wantState(t, do(t, b.system), jobs.Done, "")
 		b.set("3333", "2222")
 		b.keep(true)
-		wantState(t, do(t, b.system), helpers.JobFailed, "the files are live, but mailbox 101@internal: the new PIN does not count")
+		wantState(t, do(t, b.system), jobs.Failed, "the files are live, but mailbox 101@internal: the new PIN does not count")
 		for range 2 { // the second begins when the first has ended
 			before := b.reads()
 			s.Disconnect()
@@ -391,9 +391,9 @@ func testAPINThatCannotBeForgotten(t *testing.T, closed bool) {
 		if configured, _, _ := b.get(); configured != "3333" {
 			t.Errorf("confd has %q", configured)
 		}
-		wantState(t, do(t, b.system), helpers.JobFailed, "the new PIN does not count")
+		wantState(t, do(t, b.system), jobs.Failed, "the new PIN does not count")
 		b.keep(false)
-		wantState(t, do(t, b.system), helpers.JobDone, "")
+		wantState(t, do(t, b.system), jobs.Done, "")
 		if configured, inFolder, forgotten := b.get(); configured != "3333" || inFolder != "" || forgotten != 1 {
 			t.Errorf("confd has %q, the folder %q, forgotten %d times", configured, inFolder, forgotten)
 		}

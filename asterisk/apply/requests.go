@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
-	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-func (s *Service) ask(ctx context.Context, kind string, record helpers.Recorder) (helpers.Job, error) {
-	job, err := s.jobs.ask(ctx, kind, record)
+func (s *Service) ask(ctx context.Context, kind string, record jobs.Recorder) (jobs.Job, error) {
+	job, err := s.queue.ask(ctx, kind, record)
 	poke(s.wake)
 	return job, err
 }
@@ -25,12 +25,12 @@ func (s *Service) tell() {
 }
 
 // await returns a job when it has ended.
-func (s *Service) await(ctx context.Context, id string) (helpers.Job, error) {
+func (s *Service) await(ctx context.Context, id string) (jobs.Job, error) {
 	for {
 		s.mu.Lock()
 		news := s.news
 		s.mu.Unlock()
-		job, err := s.jobs.find(ctx, id)
+		job, err := s.queue.find(ctx, id)
 		if err != nil || job.Ended() {
 			return job, err
 		}
@@ -43,8 +43,8 @@ func (s *Service) await(ctx context.Context, id string) (helpers.Job, error) {
 	}
 }
 
-// Generate implements [helpers.Telephony].
-func (s *Service) Generate(ctx context.Context, asked helpers.Recorder) error {
+// Generate makes a generation of files from what is stored, by a job, and returns when it has ended. It does not touch what is live.
+func (s *Service) Generate(ctx context.Context, asked jobs.Recorder) error {
 	job, err := s.ask(ctx, kindGenerate, asked)
 	if err != nil {
 		return err
@@ -52,14 +52,14 @@ func (s *Service) Generate(ctx context.Context, asked helpers.Recorder) error {
 	if job, err = s.await(ctx, job.UUID); err != nil {
 		return err
 	}
-	if job.State != helpers.JobDone {
+	if job.State != jobs.Done {
 		return apierr.New(apierr.Internal, "can't generate the configuration: %s", job.Message)
 	}
 	return nil
 }
 
-// Apply implements [helpers.Telephony].
-func (s *Service) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
+// Apply asks for a job that makes what is stored live, and returns it, or the one that waits already to do the same. It goes on when ctx ends.
+func (s *Service) Apply(ctx context.Context, o jobs.Options) (jobs.Job, error) {
 	kind := kindAgain
 	if o.Force {
 		kind = kindForce
@@ -71,20 +71,20 @@ func (s *Service) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Jo
 	return s.await(ctx, job.UUID)
 }
 
-// Job implements [helpers.Telephony].
-func (s *Service) Job(ctx context.Context, id string) (helpers.Job, error) {
-	return s.jobs.find(ctx, id)
+// Job returns a job that is kept.
+func (s *Service) Job(ctx context.Context, id string) (jobs.Job, error) {
+	return s.queue.find(ctx, id)
 }
 
 // Undone keeps a job that has failed, and why: what was to be done to Asterisk's files beside the generated ones was not.
 func (s *Service) Undone(ctx context.Context, why string) error {
 	defer s.tell()
-	return s.jobs.record(ctx, why)
+	return s.queue.record(ctx, why)
 }
 
-// Preview implements [helpers.Telephony].
-func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
-	preview := helpers.Preview{Files: []helpers.PreviewFile{}, LeftOut: leftout.Of(nil)}
+// Preview returns how the live files would change. It changes nothing.
+func (s *Service) Preview(ctx context.Context) (jobs.Preview, error) {
+	preview := jobs.Preview{Files: []jobs.PreviewFile{}, LeftOut: leftout.Of(nil)}
 	s.mu.Lock()
 	files, id, held, useless := s.store, s.id, s.held, s.useless
 	s.mu.Unlock()
@@ -117,12 +117,7 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	}
 	for _, c := range generation.Compare(from, out.Files) {
 		preview.Changed = true
-		preview.Files = append(preview.Files, helpers.PreviewFile{Name: c.Name, Change: c.Change, Diff: generation.Diff(c.Name, from[c.Name], out.Files[c.Name])})
+		preview.Files = append(preview.Files, jobs.PreviewFile{Name: c.Name, Change: c.Change, Diff: generation.Diff(c.Name, from[c.Name], out.Files[c.Name])})
 	}
 	return preview, nil
 }
-
-var _ interface {
-	helpers.Telephony
-	helpers.Commands
-} = (*Service)(nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/generation"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -67,7 +67,7 @@ func TestReadBack(t *testing.T) {
 			n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues, "voicemail.conf", mailboxes)
 			job := do(t, n)
 			if test.missing == "" {
-				wantState(t, job, helpers.JobDone, "")
+				wantState(t, job, jobs.Done, "")
 				return
 			}
 			said := fmt.Sprint(job.Log)
@@ -75,10 +75,10 @@ func TestReadBack(t *testing.T) {
 				t.Errorf("%s: %v, want %s", job.State, said, test.missing)
 			}
 			if strings.HasPrefix(test.missing, "Asterisk") { // nobody knows whose fault it is
-				wantState(t, job, helpers.JobRolledBack, test.missing)
+				wantState(t, job, jobs.RolledBack, test.missing)
 				return
 			}
-			wantState(t, job, helpers.JobDone, "") // the rest is live
+			wantState(t, job, jobs.Done, "") // the rest is live
 		})
 	}
 }
@@ -92,7 +92,7 @@ func TestReadBackWithoutTheRight(t *testing.T) {
 	n = start(t, storetest.SQLite(t), withManager(s), false)
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues, "voicemail.conf", mailboxes)
 	job := do(t, n)
-	wantState(t, job, helpers.JobDone, "")
+	wantState(t, job, jobs.Done, "")
 	var said []string
 	for _, entry := range job.Log {
 		if strings.Contains(entry.Message, "may not ask") {
@@ -116,7 +116,7 @@ func TestReadBackWithoutTheModule(t *testing.T) {
 	n = start(t, storetest.SQLite(t), withManager(s), false)
 	do(t, n)
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues, "voicemail.conf", mailboxes)
-	wantState(t, do(t, n), helpers.JobRolledBack, "noload for app_voicemail_odbc")
+	wantState(t, do(t, n), jobs.RolledBack, "noload for app_voicemail_odbc")
 }
 
 // After a change Asterisk is asked for what has changed alone; once it was away, for all.
@@ -129,7 +129,7 @@ func TestReadBackOfWhatHasChanged(t *testing.T) {
 	begin := len(s.Actions())
 	wantAsked := func(when string, want ...string) {
 		t.Helper()
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		asked := map[string]bool{}
 		for _, a := range s.Actions()[begin:] {
 			for _, name := range []string{"PJSIPShowEndpoints", "PJSIPShowEndpoint", "QueueSummary", "VoicemailUsersList", "VoicemailUserStatus"} {

@@ -76,11 +76,11 @@ type Settings struct {
 	Late time.Duration
 }
 
-// Service applies. It is safe for concurrent use, and implements [helpers.Telephony] and [helpers.Commands].
+// Service applies. It is safe for concurrent use.
 type Service struct {
 	options  Options
 	settings Settings
-	jobs     jobs
+	queue    queue
 	lease    lease
 	client   *ami.Client // nil: there is no Asterisk
 
@@ -122,7 +122,7 @@ func New(o Options, s Settings) *Service {
 	s.Late = cmp.Or(s.Late, 250*time.Millisecond)
 	service := &Service{
 		options: o, settings: s,
-		jobs:  jobs{o.DB, s.Name},
+		queue: queue{o.DB, s.Name},
 		lease: lease{o.DB, s.Name, "", s.Lease},
 		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}), heard: make(chan heard, maxHeard),
 		agreed: agreed{o.DB, s.Name}, refusals: map[[2]string]refusal{},

@@ -8,7 +8,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
-	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -26,7 +26,7 @@ func TestStates(t *testing.T) {
 			{Family: "ringfence", Key: "u/busy", Value: busy, On: busy != "", Device: "Custom:busy-u"},
 		}
 		n.mu.Unlock()
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 	}
 	want := func(when, dnd, busy string) {
 		t.Helper()
@@ -51,7 +51,7 @@ func TestStates(t *testing.T) {
 	n.mu.Lock()
 	n.states[0].Value, n.states[0].On = "0", false
 	n.mu.Unlock()
-	wantState(t, do(t, n), helpers.JobFailed, "telling Asterisk the state of users")
+	wantState(t, do(t, n), jobs.Failed, "telling Asterisk the state of users")
 	var lamps []string
 	for _, a := range s.Actions() {
 		if a.Get("Action") == "Setvar" {
@@ -204,30 +204,30 @@ func TestStatesOfTheGone(t *testing.T) {
 			}
 		}
 		begin(states)
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		alone("u", "v", "vv")
 		want("at first", 3, "u", "v", "vv")
 		set([]apply.State{states[0], states[2]})
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		want("one is deleted", 2, "u", "vv")
 		states[1].Value, states[1].On = "0", false
 		set(states)
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		want("somebody has the same key", 2, "u", "vv")
 		set(nil)
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		want("all are deleted", 0)
 		alone("v")
 		n.stop()
 		begin(states[:1])
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		if _, there := s.Value("ringfence", "v/novoicemail"); there {
 			t.Error("what was left while the gateway was down is still there")
 		}
 		n.stop()
 		folder := n.folder
 		n = start(t, db, func(o *apply.Settings) { o.Folder = folder }, false) // no Asterisk any more
-		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), jobs.Done, "")
 		if rows, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_state`); err != nil || rows != 0 {
 			t.Errorf("%d rows are left, %v", rows, err)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
-	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -139,9 +139,9 @@ func plant(t *testing.T, db store.DB) {
 
 const master = "11111111-0000-4000-8000-000000000000"
 
-func do(t *testing.T, n *system) helpers.Job {
+func do(t *testing.T, n *system) jobs.Job {
 	t.Helper()
-	job, err := n.Apply(t.Context(), helpers.ApplyOptions{Wait: true})
+	job, err := n.Apply(t.Context(), jobs.Options{Wait: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func do(t *testing.T, n *system) helpers.Job {
 	return job
 }
 
-func wantState(t *testing.T, job helpers.Job, state, message string) {
+func wantState(t *testing.T, job jobs.Job, state, message string) {
 	t.Helper()
 	if job.State != state || !strings.Contains(job.Message, message) {
 		t.Errorf("job: %s, %q, want %s, %q\n%v", job.State, job.Message, state, message, job.Log)

@@ -12,15 +12,15 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk/check"
 	"github.com/ringfence/ringfence/asterisk/generation"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
-	"github.com/ringfence/ringfence/helpers"
 )
 
 // work ends an interrupted change, and does the jobs that wait.
 func (s *Service) work(ctx context.Context) error {
 	for ctx.Err() == nil {
 		interrupted := s.recover(ctx) // the jobs that wait say so too, when they fail
-		row, err := s.jobs.next(ctx)
+		row, err := s.queue.next(ctx)
 		if err != nil || row == nil {
 			return errors.Join(err, interrupted)
 		}
@@ -29,8 +29,8 @@ func (s *Service) work(ctx context.Context) error {
 			return err
 		}
 		if err := s.do(ctx, row.Kind, &run{
-			job: &job, interrupted: interrupted, save: s.saver(ctx, s.jobs.save),
-			end: s.saver(ctx, func(ctx context.Context, job *helpers.Job) error { return s.jobs.end(ctx, row.Kind, job) }),
+			job: &job, interrupted: interrupted, save: s.saver(ctx, s.queue.save),
+			end: s.saver(ctx, func(ctx context.Context, job *jobs.Job) error { return s.queue.end(ctx, row.Kind, job) }),
 		}); err != nil {
 			return err
 		}
@@ -57,8 +57,8 @@ func (s *Service) recover(ctx context.Context) error {
 }
 
 // saver returns a function that stores a job, also when the work on it has been cancelled.
-func (s *Service) saver(ctx context.Context, save func(context.Context, *helpers.Job) error) func(*helpers.Job) error {
-	return func(job *helpers.Job) error {
+func (s *Service) saver(ctx context.Context, save func(context.Context, *jobs.Job) error) func(*jobs.Job) error {
+	return func(job *jobs.Job) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		defer s.tell()
@@ -68,8 +68,8 @@ func (s *Service) saver(ctx context.Context, save func(context.Context, *helpers
 
 // run is a job that is being done.
 type run struct {
-	job       *helpers.Job
-	save, end func(*helpers.Job) error
+	job       *jobs.Job
+	save, end func(*jobs.Job) error
 	undone    []error // what fails the job although the files are live
 	// interrupted is why a change before could not be taken back.
 	interrupted error
@@ -87,7 +87,7 @@ func (r *run) logf(format string, args ...any) {
 	default:
 		return
 	}
-	r.job.Log = append(r.job.Log, helpers.JobEntry{At: time.Now().UTC(), Message: message})
+	r.job.Log = append(r.job.Log, jobs.JobEntry{At: time.Now().UTC(), Message: message})
 }
 
 // do does one job and stores what became of it. An error is one of storing it, or says that Asterisk reads another folder: otherwise the
@@ -95,7 +95,7 @@ func (r *run) logf(format string, args ...any) {
 func (s *Service) do(ctx context.Context, kind string, r *run) error {
 	defer s.store.Forget()
 	now := time.Now().UTC()
-	r.job.State, r.job.StartedAt = helpers.JobRunning, &now
+	r.job.State, r.job.StartedAt = jobs.Running, &now
 	if err := r.save(r.job); err != nil {
 		return fmt.Errorf("beginning a job: %w", err)
 	}
@@ -108,11 +108,11 @@ func (s *Service) do(ctx context.Context, kind string, r *run) error {
 			err = fmt.Errorf("the files are live, but %w", errors.Join(r.undone...))
 		}
 	}
-	r.job.State = helpers.JobDone
+	r.job.State = jobs.Done
 	if err != nil {
-		r.job.State = helpers.JobFailed
+		r.job.State = jobs.Failed
 		if _, back := errors.AsType[*generation.RolledBackError](err); back {
-			r.job.State = helpers.JobRolledBack
+			r.job.State = jobs.RolledBack
 		}
 		r.logf("%s", err)
 		r.job.Message = r.job.Log[len(r.job.Log)-1].Message
@@ -232,7 +232,7 @@ func (s *Service) attempt(ctx context.Context, kind string, r *run) (out Output,
 		return out, fmt.Errorf("the files are live, but Asterisk has not all of them: %w", err)
 	}
 	for _, o := range out.LeftOut {
-		changed := slices.ContainsFunc(r.job.Files, func(f helpers.JobFile) bool { return f.Name == o.Key })
+		changed := slices.ContainsFunc(r.job.Files, func(f jobs.JobFile) bool { return f.Name == o.Key })
 		if s.client != nil && o.Unread() && unasked[o.Key] && (unsure || changed) {
 			s.unsure.Store(true)
 			r.undone = append(r.undone, errors.New(o.String()))
@@ -310,7 +310,7 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 		gone, err = s.forgetPINs(ctx, r, change, chosen)
 		return err
 	}, func(module string, err error) {
-		i := slices.IndexFunc(r.job.Modules, func(m helpers.JobModule) bool { return m.Module == module })
+		i := slices.IndexFunc(r.job.Modules, func(m jobs.JobModule) bool { return m.Module == module })
 		if r.job.Modules[i].State = moduleDone; err != nil {
 			r.job.Modules[i].State, r.job.Modules[i].Message = moduleFailed, err.Error()
 		}
@@ -402,16 +402,16 @@ func (s *Service) assure(ctx context.Context, r *run) error {
 
 // tellOf lists in a job what it is going to change.
 func (s *Service) tellOf(r *run, change generation.Change) {
-	r.job.Files, r.job.Modules = []helpers.JobFile{}, []helpers.JobModule{}
+	r.job.Files, r.job.Modules = []jobs.JobFile{}, []jobs.JobModule{}
 	for _, f := range change.Files {
-		r.job.Files = append(r.job.Files, helpers.JobFile{Name: f.Name, Change: f.Change})
+		r.job.Files = append(r.job.Files, jobs.JobFile{Name: f.Name, Change: f.Change})
 	}
 	state, why := moduleWaiting, ""
 	if s.client == nil {
 		state, why = moduleSkipped, "no Asterisk is configured"
 	}
 	for _, m := range change.Modules {
-		r.job.Modules = append(r.job.Modules, helpers.JobModule{Module: m, State: state, Message: why})
+		r.job.Modules = append(r.job.Modules, jobs.JobModule{Module: m, State: state, Message: why})
 	}
 }
 

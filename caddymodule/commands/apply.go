@@ -15,8 +15,8 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
-	"github.com/ringfence/ringfence/helpers"
 )
 
 func init() {
@@ -100,7 +100,7 @@ func (p plainPort) call(ctx context.Context, method, path string, into any) erro
 
 // preview shows how the live files would change.
 func (p plainPort) preview(ctx context.Context, out io.Writer) error {
-	var preview helpers.Preview
+	var preview jobs.Preview
 	if err := p.call(ctx, http.MethodGet, "/apply/preview", &preview); err != nil {
 		return err
 	}
@@ -140,9 +140,9 @@ type waiting struct {
 const waitsFor = "The gateway that configures this Asterisk may have stopped, or may have something else to do first: its log tells. The job is done when it can"
 
 // awaits says once that a job waits, if it does so for long, and gives it up in the end.
-func (p plainPort) awaits(job *helpers.Job, w *waiting, out io.Writer) (err error) {
+func (p plainPort) awaits(job *jobs.Job, w *waiting, out io.Writer) (err error) {
 	switch waits := time.Since(w.since); {
-	case job.State != helpers.JobWaiting:
+	case job.State != jobs.Waiting:
 	case waits >= p.patience:
 		err = fmt.Errorf("no gateway has begun the job %s. %s", job.UUID, waitsFor)
 	case waits >= p.quiet && !w.said:
@@ -158,7 +158,7 @@ func (p plainPort) apply(ctx context.Context, force bool, out io.Writer) error {
 	if force {
 		path += "?force=true"
 	}
-	var job helpers.Job
+	var job jobs.Job
 	if err := p.call(ctx, http.MethodPost, path, &job); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (p plainPort) apply(ctx context.Context, force bool, out io.Writer) error {
 			return ctx.Err()
 		case <-time.After(jobEvery):
 		}
-		job = helpers.Job{UUID: job.UUID}
+		job = jobs.Job{UUID: job.UUID}
 		if err := p.call(ctx, http.MethodGet, "/apply/"+job.UUID, &job); err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (p plainPort) apply(ctx context.Context, force bool, out io.Writer) error {
 			return err
 		}
 	}
-	if job.State != helpers.JobDone {
+	if job.State != jobs.Done {
 		return errors.New("the configuration was not applied: " + job.Message)
 	}
 	return nil

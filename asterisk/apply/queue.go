@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
-	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/store"
@@ -36,8 +36,8 @@ const (
 // channel is where nodes hear of new jobs.
 const channel = "asterisk_job"
 
-// jobs are the jobs of one Asterisk.
-type jobs struct {
+// queue has the jobs of one Asterisk.
+type queue struct {
 	db       store.DB
 	asterisk string
 }
@@ -48,7 +48,7 @@ type jobRow struct {
 	Job  string `db:"job"`
 }
 
-func (r jobRow) decode() (j helpers.Job, err error) {
+func (r jobRow) decode() (j jobs.Job, err error) {
 	j.LeftOut = leftout.Of(nil) // what an older node has stored tells of none
 	if err = json.Unmarshal([]byte(r.Job), &j); err != nil {
 		return j, fmt.Errorf("reading a job: %w", err)
@@ -57,7 +57,7 @@ func (r jobRow) decode() (j helpers.Job, err error) {
 }
 
 // ask adds a job, or returns the one that waits already, and records who asked, unless record is nil. It tells the other nodes.
-func (q *jobs) ask(ctx context.Context, kind string, record helpers.Recorder) (helpers.Job, error) {
+func (q *queue) ask(ctx context.Context, kind string, record jobs.Recorder) (jobs.Job, error) {
 	job, err := q.askOnce(ctx, kind, record)
 	for range 3 {
 		if !store.IsConstraint(err, store.Unique) { // another node has asked for the same at the same time
@@ -71,7 +71,7 @@ func (q *jobs) ask(ctx context.Context, kind string, record helpers.Recorder) (h
 	return job, nil
 }
 
-func (q *jobs) askOnce(ctx context.Context, kind string, record helpers.Recorder) (job helpers.Job, err error) {
+func (q *queue) askOnce(ctx context.Context, kind string, record jobs.Recorder) (job jobs.Job, err error) {
 	err = q.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := q.add(ctx, tx, kind, &job); err != nil || record == nil {
 			return err
@@ -82,9 +82,9 @@ func (q *jobs) askOnce(ctx context.Context, kind string, record helpers.Recorder
 }
 
 // add adds a job, or reads the one that waits already.
-func (q *jobs) add(ctx context.Context, tx store.Conn, kind string, job *helpers.Job) error {
+func (q *queue) add(ctx context.Context, tx store.Conn, kind string, job *jobs.Job) error {
 	waiting, err := store.Select[jobRow](ctx, tx, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND kind = $2 AND state = $3`,
-		q.asterisk, kind, helpers.JobWaiting)
+		q.asterisk, kind, jobs.Waiting)
 	if err != nil {
 		return err
 	}
@@ -92,26 +92,26 @@ func (q *jobs) add(ctx context.Context, tx store.Conn, kind string, job *helpers
 		*job, err = waiting[0].decode()
 		return err
 	}
-	return q.insert(ctx, tx, kind, helpers.JobWaiting, "", job)
+	return q.insert(ctx, tx, kind, jobs.Waiting, "", job)
 }
 
 // record keeps a job that has failed, and why: something was to be done beside the files.
-func (q *jobs) record(ctx context.Context, why string) error {
+func (q *queue) record(ctx context.Context, why string) error {
 	return q.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		return q.insert(ctx, tx, kindApply, helpers.JobFailed, why, new(helpers.Job))
+		return q.insert(ctx, tx, kindApply, jobs.Failed, why, new(jobs.Job))
 	})
 }
 
 // insert adds a job that waits, or has ended.
-func (q *jobs) insert(ctx context.Context, tx store.Conn, kind, state, message string, job *helpers.Job) error {
+func (q *queue) insert(ctx context.Context, tx store.Conn, kind, state, message string, job *jobs.Job) error {
 	now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
 	if err != nil {
 		return err
 	}
 	now = now.UTC()
-	*job = helpers.Job{
+	*job = jobs.Job{
 		UUID: uuid.NewString(), State: state, CreatedAt: now, Message: message,
-		Files: []helpers.JobFile{}, Modules: []helpers.JobModule{}, LeftOut: leftout.Of(nil), Log: []helpers.JobEntry{},
+		Files: []jobs.JobFile{}, Modules: []jobs.JobModule{}, LeftOut: leftout.Of(nil), Log: []jobs.JobEntry{},
 	}
 	if job.Ended() {
 		job.StartedAt, job.EndedAt = &now, &now
@@ -125,16 +125,16 @@ func (q *jobs) insert(ctx context.Context, tx store.Conn, kind, state, message s
 		return err
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM asterisk_job WHERE asterisk = $1 AND state NOT IN ($2, $3) AND id <=
-			(SELECT max(id) FROM asterisk_job WHERE asterisk = $1) - $4`, q.asterisk, helpers.JobWaiting, helpers.JobRunning, keptJobs); err != nil {
+			(SELECT max(id) FROM asterisk_job WHERE asterisk = $1) - $4`, q.asterisk, jobs.Waiting, jobs.Running, keptJobs); err != nil {
 		return err
 	}
 	return q.db.Notify(ctx, tx, channel, q.asterisk)
 }
 
 // next returns the oldest job that waits, or nil.
-func (q *jobs) next(ctx context.Context) (*jobRow, error) {
+func (q *queue) next(ctx context.Context) (*jobRow, error) {
 	rows, err := store.Select[jobRow](ctx, q.db, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND state = $2 ORDER BY id LIMIT 1`,
-		q.asterisk, helpers.JobWaiting)
+		q.asterisk, jobs.Waiting)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -142,15 +142,15 @@ func (q *jobs) next(ctx context.Context) (*jobRow, error) {
 }
 
 // unfinished returns the id of the oldest job that waits or runs, or 0.
-func (q *jobs) unfinished(ctx context.Context) (int64, error) {
+func (q *queue) unfinished(ctx context.Context) (int64, error) {
 	return store.Get[int64](ctx, q.db, `SELECT coalesce(min(id), 0) FROM asterisk_job WHERE asterisk = $1 AND state IN ($2, $3)`,
-		q.asterisk, helpers.JobWaiting, helpers.JobRunning)
+		q.asterisk, jobs.Waiting, jobs.Running)
 }
 
 // save stores a job as it is now.
-func (q *jobs) save(ctx context.Context, job *helpers.Job) error { return put(ctx, q.db, job) }
+func (q *queue) save(ctx context.Context, job *jobs.Job) error { return put(ctx, q.db, job) }
 
-func put(ctx context.Context, c store.Conn, job *helpers.Job) error {
+func put(ctx context.Context, c store.Conn, job *jobs.Job) error {
 	text, err := json.Marshal(job)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func put(ctx context.Context, c store.Conn, job *helpers.Job) error {
 }
 
 // end stores a job that has ended, and records that.
-func (q *jobs) end(ctx context.Context, kind string, job *helpers.Job) error {
+func (q *queue) end(ctx context.Context, kind string, job *jobs.Job) error {
 	return q.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := put(ctx, tx, job); err != nil || kind == kindStates {
 			return err
@@ -176,36 +176,36 @@ func (q *jobs) end(ctx context.Context, kind string, job *helpers.Job) error {
 			kind = kindApply
 		}
 		return audit.Note(ctx, tx, "sysconfd", kind, audit.Change{
-			Tenant: master, Resource: "apply", Object: job.UUID, Before: map[string]string{"state": helpers.JobWaiting},
+			Tenant: master, Resource: "apply", Object: job.UUID, Before: map[string]string{"state": jobs.Waiting},
 			After: map[string]any{"state": job.State, "generation": job.Generation},
 		})
 	})
 }
 
 // find returns a job.
-func (q *jobs) find(ctx context.Context, id string) (helpers.Job, error) {
+func (q *queue) find(ctx context.Context, id string) (jobs.Job, error) {
 	rows, err := store.Select[jobRow](ctx, q.db, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND uuid = $2`, q.asterisk, id)
 	if err != nil {
-		return helpers.Job{}, err
+		return jobs.Job{}, err
 	}
 	if len(rows) == 0 {
-		return helpers.Job{}, apierr.New(apierr.NotFound, "Not found")
+		return jobs.Job{}, apierr.New(apierr.NotFound, "Not found")
 	}
 	return rows[0].decode()
 }
 
 // abandon ends the jobs that a node has left running.
-func (q *jobs) abandon(ctx context.Context) error {
-	return q.fail(ctx, helpers.JobRunning, 0, "the node that did it has stopped in between")
+func (q *queue) abandon(ctx context.Context) error {
+	return q.fail(ctx, jobs.Running, 0, "the node that did it has stopped in between")
 }
 
 // refuse ends the jobs that have waited for so long.
-func (q *jobs) refuse(ctx context.Context, patience time.Duration, why string) error {
-	return q.fail(ctx, helpers.JobWaiting, patience, why)
+func (q *queue) refuse(ctx context.Context, patience time.Duration, why string) error {
+	return q.fail(ctx, jobs.Waiting, patience, why)
 }
 
 // fail ends the jobs that are in a state and were asked for so long ago.
-func (q *jobs) fail(ctx context.Context, state string, age time.Duration, why string) error {
+func (q *queue) fail(ctx context.Context, state string, age time.Duration, why string) error {
 	rows, err := store.Select[jobRow](ctx, q.db, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND state = $2`, q.asterisk, state)
 	if err != nil || len(rows) == 0 {
 		return err
@@ -223,7 +223,7 @@ func (q *jobs) fail(ctx context.Context, state string, age time.Duration, why st
 			continue
 		}
 		ended := now.UTC()
-		job.State, job.EndedAt, job.Message = helpers.JobFailed, &ended, why
+		job.State, job.EndedAt, job.Message = jobs.Failed, &ended, why
 		if err := q.end(ctx, r.Kind, &job); err != nil {
 			return err
 		}

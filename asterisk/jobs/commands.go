@@ -1,20 +1,12 @@
-package helpers
+package jobs
 
 import (
-	"context"
 	"errors"
 	"regexp"
 	"slices"
 )
 
-// Commands executes commands of Asterisk's console. It is safe for concurrent use.
-type Commands interface {
-	// Execute executes one command, which is one of those that [Allowed] accepts, and returns when it has ended. Besides the
-	// two errors below, any error is a failure of the command, and its text is shown to clients.
-	Execute(ctx context.Context, command string) error
-}
-
-// The errors by which Commands says that a command was not executed.
+// The errors that say that a command was not executed.
 var (
 	// ErrReloading says that a reload is in progress: the command is tried again.
 	ErrReloading = errors.New("a reload is in progress")
@@ -47,8 +39,3 @@ var sccpReset = regexp.MustCompile(`\Asccp reset [A-Z]{3}[0-9A-F]{12}\z`)
 func Allowed(command string) bool {
 	return slices.Contains(allowed, command) || sccpReset.MatchString(command)
 }
-
-// noCommands is the Commands of a gateway without an Asterisk.
-type noCommands struct{}
-
-func (noCommands) Execute(context.Context, string) error { return ErrNoAsterisk }
