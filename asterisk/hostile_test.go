@@ -2,6 +2,7 @@ package asterisk_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -118,7 +119,7 @@ var encodedName = regexp.MustCompile(`^[^,]+,1,Return\(([A-Za-z0-9_.-]*|\$\{URID
 func callers(t *testing.T, typed string, files map[string]*conf.File) {
 	t.Helper()
 	for _, s := range files["pjsip.conf"].Sections {
-		if value, ok := s.Get("callerid"); ok && value != conf.CallerID("", value) {
+		if value, ok := s.Get("callerid"); ok && value != cmp.Or(conf.CallerID{Number: conf.Digits(value)}.String(), `""`) {
 			t.Errorf("%q: caller ID %q", typed, value)
 		}
 	}
@@ -140,6 +141,10 @@ func TestANewNameReloadsNoTelephones(t *testing.T) {
 		if same := bytes.Equal(before[name], after[name]); same != (name != "extensions.conf") {
 			t.Errorf("%s: the same is %v", name, same)
 		}
+	}
+	s.Endpoints[0].Endpoint.V = append(s.Endpoints[0].Endpoint.V, []string{"callerid", conf.CallerID{Name: `A "B" \C`, Number: "101"}.String()})
+	if text := generate(t, s)["extensions.conf"]; !strings.Contains(string(text), "exten => 1,1,Return(${URIDECODE(A%20%22B%22%20%5CC)})\n") {
+		t.Error("quotes in a name are not as they were typed")
 	}
 	for _, want := range []string{"exten => 1,1,Return(Alicia)\n", "exten => 2,1,Return(${URIDECODE(Alice%20Martin)})\n", "exten => 3,1,Return(Robert)\n"} {
 		if !strings.Contains(string(after["extensions.conf"]), want) {

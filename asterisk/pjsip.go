@@ -170,8 +170,8 @@ func writeNames(p *plan, w *conf.Writer) {
 	w.Section("ringfence-names")
 	all := []entry{{exten: "_X!", steps: []step{{"Return", ""}}}}
 	p.eachSIPLine(func(l *confdsvc.Line, e *confdsvc.EndpointSIP) {
-		name, _ := p.callerID(e, p.mainUser(l.ID))
-		all = append(all, entry{exten: strconv.FormatInt(l.ID, 10), steps: []step{{"Return", conf.Argument(name)}}})
+		id := p.callerID(e, p.mainUser(l.ID))
+		all = append(all, entry{exten: strconv.FormatInt(l.ID, 10), steps: []step{{"Return", conf.Argument(id.Name)}}})
 	})
 	writeEntries(w, all)
 }
@@ -201,8 +201,8 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 			w.Set(name, value)
 		}
 	}
-	_, number := p.callerID(e, u)
-	w.Set("callerid", conf.CallerID("", number)) // without a number Asterisk would believe what the telephone says
+	number := conf.CallerID{Number: p.callerID(e, u).Number}
+	w.Set("callerid", cmp.Or(number.String(), `""`)) // without a number Asterisk would believe what the telephone says
 	if typed, _ := e.Endpoint.Last("callerid"); !conf.Fits(typed, maxValue) {
 		omit("callerid", wrongForm)
 	}
@@ -288,11 +288,8 @@ func (p *plan) dialsIn(l *confdsvc.Line, e *confdsvc.EndpointSIP) string {
 	return l.Context
 }
 
-// callerIDForm takes a caller ID apart, however it was typed.
-var callerIDForm = regexp.MustCompile(`^\s*"?(.*?)"?\s*(?:<([^<>]*)>)?\s*$`)
-
 // callerID returns a line's caller ID: what its endpoint says, else that of the user. Without a number of its own it has the user's.
-func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) (name, number string) {
+func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) conf.CallerID {
 	typed, own := e.Endpoint.Last("callerid")
 	if own = own && conf.Fits(typed, maxValue); !own {
 		typed = ""
@@ -300,15 +297,13 @@ func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) (name, number
 	if !own && u != nil {
 		typed = text(u.CallerID)
 	}
-	if m := callerIDForm.FindStringSubmatch(conf.Plain(typed)); m != nil {
-		name, number = strings.TrimSpace(m[1]), conf.Digits(m[2])
-	}
-	if number == "" && u != nil {
+	id := conf.ParseCallerID(conf.Plain(typed))
+	if id.Number = conf.Digits(id.Number); id.Number == "" && u != nil {
 		if x := p.number(u); x != nil {
-			number = x.Exten
+			id.Number = x.Exten
 		}
 	}
-	return name, number
+	return id
 }
 
 // maxGroups is how many pickup groups of a kind a telephone is in at most: more would not fit into a line.

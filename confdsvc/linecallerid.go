@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -14,50 +15,14 @@ import (
 
 // The caller ID of a line is the option callerid of its SIP endpoint: "Alice Martin" <1000>. There is none without such an endpoint.
 
-// sipCallerID is the value of that option, in its two parts.
-type sipCallerID struct{ name, number string }
-
-var (
-	callerIDEscapes   = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-	callerIDUnescapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
-)
-
-// parseCallerID reads the option as the telephone system does: a name with or without quotes, and a number between angle brackets, or one
-// of them.
-func parseCallerID(text string) sipCallerID {
-	text = strings.TrimSpace(text)
-	id := sipCallerID{name: text}
-	if from := strings.LastIndexByte(text, '<'); from >= 0 && strings.HasSuffix(text, ">") {
-		id = sipCallerID{strings.TrimSpace(text[:from]), strings.TrimSpace(text[from+1 : len(text)-1])}
-	} else if strings.Trim(text, "+*#0123456789") == "" {
-		return sipCallerID{number: text}
-	}
-	if len(id.name) >= 2 && id.name[0] == '"' && id.name[len(id.name)-1] == '"' {
-		id.name = callerIDUnescapes.Replace(id.name[1 : len(id.name)-1])
-	}
-	return id
-}
-
-// String returns the value of the option, or "" if both parts are empty.
-func (id sipCallerID) String() string {
-	switch {
-	case id.number != "":
-		return `"` + callerIDEscapes.Replace(id.name) + `" <` + id.number + `>`
-	case id.name != "":
-		return `"` + callerIDEscapes.Replace(id.name) + `"`
-	default:
-		return ""
-	}
-}
-
 // callerID returns the caller ID of an endpoint's own options.
-func (o SIPOptions) callerID() sipCallerID {
+func (o SIPOptions) callerID() conf.CallerID {
 	value, _ := o.last("callerid")
-	return parseCallerID(value)
+	return conf.ParseCallerID(value)
 }
 
 // setCallerID sets the option, or removes it.
-func (o *SIPOptions) setCallerID(id sipCallerID) {
+func (o *SIPOptions) setCallerID(id conf.CallerID) {
 	o.V = slices.DeleteFunc(slices.Clone(o.V), func(pair []string) bool { return pair[0] == "callerid" })
 	if value := id.String(); value != "" {
 		o.V = append(o.V, []string{"callerid", value})
@@ -69,11 +34,11 @@ func (o *SIPOptions) setCallerID(id sipCallerID) {
 func prepareEndpointSIP(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
 	id := change.New.Endpoint.callerID()
 	change.New.CallerIDName, change.New.CallerIDNum = nil, nil
-	if id.name != "" {
-		change.New.CallerIDName = &id.name
+	if id.Name != "" {
+		change.New.CallerIDName = &id.Name
 	}
-	if id.number != "" && strings.Trim(id.number, "0123456789") == "" {
-		change.New.CallerIDNum = &id.number
+	if id.Number != "" && strings.Trim(id.Number, "0123456789") == "" {
+		change.New.CallerIDNum = &id.Number
 	}
 	if err := prepareSections(ctx, c, change); err != nil {
 		return err
@@ -83,7 +48,7 @@ func prepareEndpointSIP(ctx context.Context, c store.Conn, change *crud.Change[E
 }
 
 // sentCallerID returns the changes of a line's caller ID that a client sent. There are none if the client sent what is stored.
-func sentCallerID(change *crud.Change[Line]) (edits []func(id *sipCallerID)) {
+func sentCallerID(change *crud.Change[Line]) (edits []func(id *conf.CallerID)) {
 	var name, number *string
 	if change.Old != nil {
 		name, number = change.Old.CallerIDName, change.Old.CallerIDNum
@@ -91,14 +56,14 @@ func sentCallerID(change *crud.Change[Line]) (edits []func(id *sipCallerID)) {
 	for _, part := range []struct {
 		sent string
 		old  *string
-		of   func(id *sipCallerID) *string
+		of   func(id *conf.CallerID) *string
 	}{
-		{"caller_id_name", name, func(id *sipCallerID) *string { return &id.name }},
-		{"caller_id_num", number, func(id *sipCallerID) *string { return &id.number }},
+		{"caller_id_name", name, func(id *conf.CallerID) *string { return &id.Name }},
+		{"caller_id_num", number, func(id *conf.CallerID) *string { return &id.Number }},
 	} {
 		text, isText := change.Sent.Value(part.sent).(string)
 		if change.Sent.Has(part.sent) && (isText && (part.old == nil || *part.old != text) || !isText && part.old != nil) {
-			edits = append(edits, func(id *sipCallerID) { *part.of(id) = text })
+			edits = append(edits, func(id *conf.CallerID) { *part.of(id) = text })
 		}
 	}
 	return edits
@@ -146,7 +111,7 @@ func saveCallerID(e *crud.Engine) func(ctx context.Context, c store.Conn, change
 }
 
 // editCallerID changes the caller ID of an endpoint.
-func editCallerID(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, sip string, edits []func(id *sipCallerID)) error {
+func editCallerID(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, sip string, edits []func(id *conf.CallerID)) error {
 	all := crud.Of[EndpointSIP](e)
 	found, err := all.Select(ctx, c, "uuid = $1", sip)
 	if err != nil || len(found) == 0 {
@@ -179,7 +144,7 @@ func completeEndpointSIP(_ context.Context, _ store.Conn, of *crud.Change[Line],
 		edit(&id)
 	}
 	if of.New.mainUser != nil {
-		if exten := firstExten(of.Sent.Value("extensions")); exten != "" || id == (sipCallerID{}) {
+		if exten := firstExten(of.Sent.Value("extensions")); exten != "" || id == (conf.CallerID{}) {
 			id = of.New.mainUser.callerIDWith(exten)
 		}
 	}
@@ -202,13 +167,13 @@ func firstExten(extensions any) string {
 
 // callerIDWith returns the caller ID of a line whose main user this is: the user's own, or their names. Without a number of its own it has
 // the line's; a pattern of numbers is none.
-func (u *User) callerIDWith(exten string) sipCallerID {
-	id := parseCallerID(callerID(u.Firstname, u.Lastname))
+func (u *User) callerIDWith(exten string) conf.CallerID {
+	id := conf.ParseCallerID(callerID(u.Firstname, u.Lastname))
 	if u.CallerID != nil {
-		id = parseCallerID(*u.CallerID)
+		id = conf.ParseCallerID(*u.CallerID)
 	}
-	if id.number == "" && !strings.HasPrefix(exten, "_") {
-		id.number = exten
+	if id.Number == "" && !strings.HasPrefix(exten, "_") {
+		id.Number = exten
 	}
 	return id
 }
@@ -238,7 +203,7 @@ var lineIdentity = fmt.Sprintf(`
 // has a caller ID keeps it.
 func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, lineID int64, userID *int64) error {
 	with, err := lineIdentityOf(ctx, c, lineID)
-	if err != nil || with == nil || userID != nil && *userID != with.UserID || with.Exten == nil && with.Options.callerID() != (sipCallerID{}) {
+	if err != nil || with == nil || userID != nil && *userID != with.UserID || with.Exten == nil && with.Options.callerID() != (conf.CallerID{}) {
 		return err
 	}
 	return with.put(ctx, c, e, r, with.user().callerIDWith(orEmpty(with.Exten)))
@@ -269,11 +234,11 @@ func (i *identity) user() *User {
 }
 
 // put gives the line a caller ID, if it has another.
-func (i *identity) put(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, id sipCallerID) error {
+func (i *identity) put(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, id conf.CallerID) error {
 	if id == i.Options.callerID() {
 		return nil
 	}
-	return editCallerID(ctx, c, e, r, i.SIPUUID, []func(*sipCallerID){func(of *sipCallerID) { *of = id }})
+	return editCallerID(ctx, c, e, r, i.SIPUUID, []func(*conf.CallerID){func(of *conf.CallerID) { *of = id }})
 }
 
 // identifyLinesOf sets the caller IDs of the lines whose main user has changed their own. If that has no number, a line
@@ -295,10 +260,10 @@ func identifyLinesOf(ctx context.Context, c store.Conn, e *crud.Engine, change *
 		if with == nil || with.UserID != change.New.ID {
 			continue
 		}
-		number := with.Options.callerID().number
+		number := with.Options.callerID().Number
 		if with.Exten != nil {
 			number = *with.Exten
-		} else if number == before.number {
+		} else if number == before.Number {
 			number = ""
 		}
 		if err := with.put(ctx, c, e, change.Request, change.New.callerIDWith(number)); err != nil {

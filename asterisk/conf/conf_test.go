@@ -2,6 +2,7 @@ package conf_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -45,7 +46,11 @@ func FuzzWriterRoundTrip(f *testing.F) {
 		w.Comment(text)
 		w.Object(name, plain)
 		w.Section("callerid")
-		w.Set("callerid", conf.CallerID(text, text))
+		id := conf.CallerID{Name: strings.TrimSpace(plain), Number: conf.Digits(text)}
+		w.Set("callerid", cmp.Or(id.String(), `""`))
+		if read := conf.ParseCallerID(id.String()); read != id {
+			t.Fatalf("%q is read back as %+v, not as %+v", id, read, id)
+		}
 		w.Section("voicemail")
 		w.Object("100", "1,"+conf.Field(text)+",2,3,"+conf.Field(text)+"=4|5=6")
 		w.Section("dialplan")

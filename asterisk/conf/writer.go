@@ -161,20 +161,6 @@ func Plain(text string) string {
 	}, strings.ToValidUTF8(text, ""))
 }
 
-// quotes escapes what would end a name between quotes.
-var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-
-// CallerID returns a caller ID with a name and a number that users typed, as the value of an option. Of the number only what can be dialled
-// is written; see Digits.
-func CallerID(name, number string) string {
-	name = strings.TrimSpace(Plain(name))
-	quoted := `"` + quotes.Replace(name) + `"`
-	if number = Digits(number); number == "" {
-		return quoted
-	}
-	return quoted + " <" + number + ">"
-}
-
 // Digits returns the characters of a text that can be dialled: digits, *, # and plus signs.
 func Digits(text string) string {
 	return strings.Map(func(r rune) rune {
