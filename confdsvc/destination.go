@@ -279,15 +279,13 @@ func (h destinationsOf[T]) load(ctx context.Context, c store.Conn, e *crud.Engin
 	return showTargets(ctx, c, e, found)
 }
 
-// all returns a function that fills in the destinations of all owners with one statement, and does not show their targets.
-func (h destinationsOf[T]) all(e *crud.Engine) func(ctx context.Context, c store.Conn, owners []*T) error {
-	return func(ctx context.Context, c store.Conn, owners []*T) error {
-		rows, err := store.Select[destinationRow](ctx, c, fmt.Sprintf(selectDestinations, h.column)+"IS NOT NULL")
-		if err == nil {
-			_, err = h.assign(e, owners, rows)
-		}
-		return err
+// all fills in the destinations of all owners with one statement, and does not show their targets.
+func (h destinationsOf[T]) all(ctx context.Context, c store.Conn, e *crud.Engine, owners []*T) error {
+	rows, err := store.Select[destinationRow](ctx, c, fmt.Sprintf(selectDestinations, h.column)+"IS NOT NULL")
+	if err == nil {
+		_, err = h.assign(e, owners, rows)
 	}
+	return err
 }
 
 // assign puts destinations into the slots of their owners, and returns them.

@@ -57,10 +57,10 @@ func NewSnapshots(db store.DB) *Snapshots {
 // Read returns the configuration, read on one snapshot of the database by a number of statements that depends only on how many
 // thousands of objects there are.
 func (r *Snapshots) Read(ctx context.Context) (*Snapshot, error) {
-	s := &Snapshot{}
+	var s *Snapshot
 	err := r.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		*s = Snapshot{}
-		for _, read := range []func(context.Context, store.Conn, *crud.Engine) error{s.readTenants, s.readObjects, s.readEndpoints, s.readSettings, s.readLinks} {
+		s = &Snapshot{}
+		for _, read := range s.parts() {
 			if err := read(ctx, c, r.engine); err != nil {
 				return err
 			}
@@ -73,68 +73,118 @@ func (r *Snapshots) Read(ctx context.Context) (*Snapshot, error) {
 // Users returns the users, without their fallbacks.
 func (r *Snapshots) Users(ctx context.Context) (users []*User, err error) {
 	err = r.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		return all(ctx, c, r.engine, &users, nil)
+		return rows(&users, nil)(ctx, c, r.engine)
 	})
 	return users, err
 }
 
-func (s *Snapshot) readTenants(ctx context.Context, c store.Conn, _ *crud.Engine) (err error) {
-	s.Slugs, err = tenant.Slugs(ctx, c)
-	return err
-}
+// reading reads a part of a snapshot.
+type reading func(ctx context.Context, c store.Conn, e *crud.Engine) error
 
-// all reads the objects of a collection, and what load keeps outside their rows, if that is set.
-func all[T any](ctx context.Context, c store.Conn, e *crud.Engine, into *[]*T, load func(context.Context, store.Conn, []*T) error) (err error) {
-	if *into, err = crud.Of[T](e).Rows(ctx, c, "1 = 1"); err == nil && load != nil {
-		err = load(ctx, c, *into)
-	}
-	return err
-}
-
-func (s *Snapshot) readObjects(ctx context.Context, c store.Conn, e *crud.Engine) error {
-	for _, read := range []func() error{
-		func() error { return all(ctx, c, e, &s.Contexts, nil) },
-		func() error { return all(ctx, c, e, &s.Users, userDestinations.all(e)) },
-		func() error { return s.readLines(ctx, c) },
-		func() error { return all(ctx, c, e, &s.Extensions, nil) },
-		func() error { return all(ctx, c, e, &s.Features, nil) },
-		func() error { return all(ctx, c, e, &s.Voicemails, nil) },
-		func() error { return s.readGroups(ctx, c, e) },
-		func() error { return all(ctx, c, e, &s.Incalls, incallDestinations.all(e)) },
-		func() error { return all(ctx, c, e, &s.Music, nil) },
-		func() error { return s.readKeys(ctx, c, e) },
-		func() error { return all(ctx, c, e, &s.Customs, nil) },
-		func() error { return all(ctx, c, e, &s.Transports, nil) },
-	} {
-		if err := read(); err != nil {
+// parts are all parts of a snapshot.
+func (s *Snapshot) parts() []reading {
+	return []reading{
+		func(ctx context.Context, c store.Conn, _ *crud.Engine) (err error) {
+			s.Slugs, err = tenant.Slugs(ctx, c)
 			return err
-		}
+		},
+		rows(&s.Contexts, nil),
+		rows(&s.Users, userDestinations.all),
+		s.readLines,
+		rows(&s.Extensions, nil),
+		rows(&s.Features, nil),
+		rows(&s.Voicemails, nil),
+		whole(&s.Groups),
+		rows(&s.Incalls, incallDestinations.all),
+		rows(&s.Music, nil),
+		whole(&s.Keys),
+		rows(&s.Customs, nil),
+		rows(&s.Transports, nil),
+		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
+		s.mergeTemplates,
+		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),
+		document(func(zones *ZoneMessages) { s.Zones = zones.Items.V }),
+		lists(contextIncludes, &s.Includes),
+		lists(userLines, &s.UserLines),
+		s.readUsersOfLines,
+		lists(lineExtensions, &s.LineExtensions),
+		ones(lineSIP, &s.LineSIP),
+		ones(lineCustom, &s.LineCustom),
+		ones(userVoicemail, &s.UserVoicemail),
+		lists(groupExtensions, &s.GroupExtensions),
+		lists(groupUsers, &s.GroupUsers),
+		lists(incallExtensions, &s.IncallExtensions),
 	}
-	return nil
+}
+
+// rows reads the objects of a collection, and what load keeps outside their rows, if that is set.
+func rows[T any](into *[]*T, load func(context.Context, store.Conn, *crud.Engine, []*T) error) reading {
+	return func(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
+		if *into, err = crud.Of[T](e).Rows(ctx, c, "1 = 1"); err == nil && load != nil {
+			err = load(ctx, c, e, *into)
+		}
+		return err
+	}
+}
+
+// whole reads the objects of a collection with all that they show.
+func whole[T any](into *[]*T) reading {
+	return func(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
+		*into, err = crud.Of[T](e).Select(ctx, c, "1 = 1")
+		return err
+	}
+}
+
+// document reads a document that all tenants share.
+func document[T any](into func(*T)) reading {
+	return func(ctx context.Context, c store.Conn, e *crud.Engine) error {
+		d, err := crud.OfAll[T](ctx, c, e)
+		if err == nil {
+			into(d)
+		}
+		return err
+	}
+}
+
+// lists reads, by the key of each left object of a relation, the keys of its right ones.
+func lists[A comparable, B, L, R any](of crud.Relation[L, R], into *map[A][]B) reading {
+	return func(ctx context.Context, c store.Conn, e *crud.Engine) error {
+		ends, err := crud.Linked[A, B](ctx, c, e, of)
+		*into = byLeft(ends)
+		return err
+	}
+}
+
+// ones reads, by the key of each left object of a relation, the key of its only right one.
+func ones[A comparable, B, L, R any](of crud.Relation[L, R], into *map[A]B) reading {
+	return func(ctx context.Context, c store.Conn, e *crud.Engine) error {
+		ends, err := crud.Linked[A, B](ctx, c, e, of)
+		*into = make(map[A]B, len(ends))
+		for _, end := range ends {
+			(*into)[end.Left] = end.Right
+		}
+		return err
+	}
+}
+
+func byLeft[A comparable, B any](ends []crud.Ends[A, B]) map[A][]B {
+	out := make(map[A][]B, len(ends))
+	for _, end := range ends {
+		out[end.Left] = append(out[end.Left], end.Right)
+	}
+	return out
 }
 
 // readLines reads the lines without what they show of their endpoints.
-func (s *Snapshot) readLines(ctx context.Context, c store.Conn) (err error) {
+func (s *Snapshot) readLines(ctx context.Context, c store.Conn, _ *crud.Engine) (err error) {
 	s.Lines, err = store.Select[*Line](ctx, c, `SELECT id, tenant_uuid, context, position FROM confd_line ORDER BY id`)
 	return err
 }
 
-func (s *Snapshot) readGroups(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
-	s.Groups, err = crud.Of[Group](e).Select(ctx, c, "1 = 1")
-	return err
-}
-
-func (s *Snapshot) readKeys(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
-	s.Keys, err = crud.Of[FuncKeyTemplate](e).Select(ctx, c, "1 = 1")
-	return err
-}
-
-func (s *Snapshot) readEndpoints(ctx context.Context, c store.Conn, e *crud.Engine) error {
-	if err := all(ctx, c, e, &s.Endpoints, allParents[EndpointSIP](endpointKind)); err != nil {
-		return err
-	}
+// mergeTemplates gives the endpoints the options of their templates.
+func (s *Snapshot) mergeTemplates(ctx context.Context, c store.Conn, e *crud.Engine) error {
 	var templates []*EndpointSIPTemplate
-	if err := all(ctx, c, e, &templates, allParents[EndpointSIPTemplate](templateKind)); err != nil {
+	if err := rows(&templates, allParents[EndpointSIPTemplate](templateKind))(ctx, c, e); err != nil {
 		return err
 	}
 	m := mergerOfTemplates(templates)
@@ -145,8 +195,8 @@ func (s *Snapshot) readEndpoints(ctx context.Context, c store.Conn, e *crud.Engi
 }
 
 // allParents returns a function that fills in the templates, and the transports, of all objects of a kind.
-func allParents[T any](kind sipKind) func(context.Context, store.Conn, []*T) error {
-	return func(ctx context.Context, c store.Conn, objects []*T) error {
+func allParents[T any](kind sipKind) func(context.Context, store.Conn, *crud.Engine, []*T) error {
+	return func(ctx context.Context, c store.Conn, _ *crud.Engine, objects []*T) error {
 		sections := make([]*SIPSections, len(objects))
 		for i, o := range objects {
 			sections[i] = sectionsOf(o)
@@ -156,79 +206,11 @@ func allParents[T any](kind sipKind) func(context.Context, store.Conn, []*T) err
 	}
 }
 
-func (s *Snapshot) readSettings(ctx context.Context, c store.Conn, e *crud.Engine) error {
-	general, err := crud.OfAll[VoicemailGeneral](ctx, c, e)
-	if err != nil {
-		return err
-	}
-	zones, err := crud.OfAll[ZoneMessages](ctx, c, e)
-	if err != nil {
-		return err
-	}
-	s.VoicemailGeneral, s.Zones = general.Options.V, zones.Items.V
-	return nil
-}
-
-func (s *Snapshot) readLinks(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
-	if s.Includes, err = lists[int64, int64](ctx, c, e, contextIncludes); err != nil {
-		return err
-	}
-	if s.UserLines, err = lists[int64, int64](ctx, c, e, userLines); err != nil {
-		return err
-	}
-	if s.LineUsers, err = usersOfLines(ctx, c); err != nil {
-		return err
-	}
-	if s.LineExtensions, err = lists[int64, int64](ctx, c, e, lineExtensions); err != nil {
-		return err
-	}
-	if s.LineSIP, err = ones[int64, string](ctx, c, e, lineSIP); err != nil {
-		return err
-	}
-	if s.LineCustom, err = ones[int64, int64](ctx, c, e, lineCustom); err != nil {
-		return err
-	}
-	if s.UserVoicemail, err = ones[int64, int64](ctx, c, e, userVoicemail); err != nil {
-		return err
-	}
-	if s.GroupExtensions, err = lists[string, int64](ctx, c, e, groupExtensions); err != nil {
-		return err
-	}
-	if s.GroupUsers, err = lists[string, int64](ctx, c, e, groupUsers); err != nil {
-		return err
-	}
-	s.IncallExtensions, err = lists[int64, int64](ctx, c, e, incallExtensions)
+// readUsersOfLines reads the users of each line in the order in which it got them: the first one is its main user.
+func (s *Snapshot) readUsersOfLines(ctx context.Context, c store.Conn, _ *crud.Engine) error {
+	ends, err := store.Select[crud.Ends[int64, int64]](ctx, c, `SELECT line_id AS left_key, user_id AS right_key FROM confd_user_line ORDER BY id`)
+	s.LineUsers = byLeft(ends)
 	return err
-}
-
-// lists returns, by the key of each left object, the keys of its right ones.
-func lists[A comparable, B, L, R any](ctx context.Context, c store.Conn, e *crud.Engine, of crud.RelationOf[L, R]) (map[A][]B, error) {
-	ends, err := crud.Linked[A, B](ctx, c, e, of)
-	out := make(map[A][]B, len(ends))
-	for _, end := range ends {
-		out[end.Left] = append(out[end.Left], end.Right)
-	}
-	return out, err
-}
-
-// ones returns, by the key of each left object, the key of its only right one.
-func ones[A comparable, B, L, R any](ctx context.Context, c store.Conn, e *crud.Engine, of crud.RelationOf[L, R]) (map[A]B, error) {
-	ends, err := crud.Linked[A, B](ctx, c, e, of)
-	out := make(map[A]B, len(ends))
-	for _, end := range ends {
-		out[end.Left] = end.Right
-	}
-	return out, err
-}
-
-// usersOfLines returns the users of each line in the order in which it got them: the first one is its main user.
-func usersOfLines(ctx context.Context, c store.Conn) (map[int64][]int64, error) {
-	rows, err := store.Select[crud.Ends[int64, int64]](ctx, c, `SELECT line_id AS left_key, user_id AS right_key FROM confd_user_line ORDER BY id`)
-	out := make(map[int64][]int64, len(rows))
-	for _, row := range rows {
-		out[row.Left] = append(out[row.Left], row.Right)
-	}
-	return out, err
 }
 
 // Last returns the effective value of an option, and whether there is one.
