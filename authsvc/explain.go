@@ -151,15 +151,19 @@ func (s *Service) explainPattern(ctx context.Context, out *explanation, who *pri
 		return err
 	}
 	for _, h := range held {
-		same := h.Access == pattern
+		same, named := h.Access == pattern, false
 		if !same && isDenial(h.Access) && isDenial(pattern) { // by another name
 			names, err := principal.Elsewhere(ctx, []string{positive(h.Access)}, who.UserUUID, s.peopleIn(s.db))
 			if err != nil {
 				return err
 			}
-			same = slices.Contains(names, positive(pattern))
+			named = slices.Contains(names, positive(pattern))
 		}
-		if same {
+		if same || named {
+			caller, words := principal.FromContext(ctx), strings.SplitN(out.RequiredAccess, ".", 4)
+			if named && caller.UserUUID != who.UserUUID && caller.Denies(strings.Join(words[:3], ".")+".read") {
+				h.Access = pattern // the person's other names are not for the caller
+			}
 			pattern = h.Access
 			out.Through = append(out.Through, h.sources()...)
 		}
@@ -258,18 +262,18 @@ func (h held) sources() []source {
 
 // heldBy returns what each of the users holds, with its source, user by user.
 func (s *Service) heldBy(ctx context.Context, uuids ...string) ([]held, error) {
-	args := make([]any, len(uuids))
+	of := make([]any, len(uuids))
 	for i, one := range uuids {
-		args[i] = one
+		of[i] = one
 	}
-	policies, groups := s.engine.Seen(ctx, "auth_policy", &args), s.engine.Seen(ctx, "auth_group", &args)
-	return store.Select[held](ctx, s.db, `
-		SELECT h.user_uuid, a.access, h.policy_uuid, (SELECT v.name FROM `+policies+` v WHERE v.uuid = p.uuid) AS policy_name, h.group_uuid, g.name AS group_name
+	query, args := s.engine.Seen(ctx, `
+		SELECT h.user_uuid, a.access, h.policy_uuid, (SELECT v.name FROM {auth_policy} v WHERE v.uuid = p.uuid) AS policy_name, h.group_uuid, g.name AS group_name
 		FROM `+holdings(crud.Placeholders(1, len(uuids)))+` h
 		JOIN auth_policy p ON p.uuid = h.policy_uuid
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		LEFT JOIN `+groups+` g ON g.uuid = h.group_uuid
-		ORDER BY h.user_uuid, policy_name, a.access`, args...)
+		LEFT JOIN {auth_group} g ON g.uuid = h.group_uuid
+		ORDER BY h.user_uuid, policy_name, a.access`, of...)
+	return store.Select[held](ctx, s.db, query, args...)
 }
 
 // holdersPage is how many users a page of holders has if the client sets no limit.
@@ -328,9 +332,9 @@ const usersAtOnce, holdingsAtOnce = 1000, 20
 // may or may not be among them.
 func (s *Service) eachHolding(ctx context.Context, tenantUUID, in string, fn func(user holder, holds []held) error) error {
 	for last := uuid.Nil.String(); ; {
-		args := []any{tenantUUID, last, usersAtOnce}
-		users := s.engine.Seen(ctx, "auth_user", &args)
-		found, err := store.Select[holder](ctx, s.db, `SELECT u.uuid AS user_uuid, u.username FROM `+users+` u WHERE u.enabled AND `+in+` AND u.uuid > $2 ORDER BY u.uuid LIMIT $3`, args...)
+		query, args := s.engine.Seen(ctx, `SELECT u.uuid AS user_uuid, u.username FROM {auth_user} u WHERE u.enabled AND `+in+` AND u.uuid > $2 ORDER BY u.uuid LIMIT $3`,
+			tenantUUID, last, usersAtOnce)
+		found, err := store.Select[holder](ctx, s.db, query, args...)
 		if err != nil || len(found) == 0 {
 			return err
 		}

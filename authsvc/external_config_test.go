@@ -1,6 +1,7 @@
 package authsvc_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -141,11 +142,13 @@ func TestEachTenantHasItsOwnConfigurationAndUsers(t *testing.T) {
 			}
 		}
 
-		// Nobody sees a user whom they are denied to read.
-		_, _, denied := g.node.account(g.admin, "denied", "auth.#", "!auth.users."+their+".read")
-		for query, want := range map[string]float64{"?recurse=true": 1, "?recurse=true&search=" + their: 0, "?recurse=true&search=" + g.user: 1} {
-			if a := n.do("GET", "/external/mobile/users"+query, denied, "").Want(200); a.JSON("total") != 1.0 || a.JSON("filtered") != want || strings.Contains(a.Body, their) {
-				t.Errorf("users%s without one: %s", query, a.Body)
+		// Nobody sees a user whom they are denied to read, or what the user has linked.
+		for i, what := range []string{".read", ".external.read", ".external.mobile.read"} {
+			_, _, denied := g.node.account(g.admin, fmt.Sprint("denied", i), "auth.#", "!auth.users."+their+what)
+			for query, want := range map[string]float64{"?recurse=true": 1, "?recurse=true&search=" + their: 0, "?recurse=true&search=" + g.user: 1} {
+				if a := n.do("GET", "/external/mobile/users"+query, denied, "").Want(200); a.JSON("total") != 1.0 || a.JSON("filtered") != want || strings.Contains(a.Body, their) {
+					t.Errorf("users%s without one: %s", query, a.Body)
+				}
 			}
 		}
 

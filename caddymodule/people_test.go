@@ -26,7 +26,7 @@ func TestADenialOfAPersonByAnyName(t *testing.T) {
 	for i, denial := range []string{
 		fmt.Sprintf("confd.users.%v.#", id), "confd.users." + uuid + ".#", "auth.users." + uuid + ".#", fmt.Sprintf("*.users.%v.#", id),
 	} {
-		_, _, held := g.Account(t, admin, fmt.Sprint("helpdesk", i), "#", "!"+denial)
+		helper, _, held := g.Account(t, admin, fmt.Sprint("helpdesk", i), "#", "!"+denial)
 		for _, way := range [][3]string{
 			{"GET", fmt.Sprintf("%s/users/%v", confd, id), ""},
 			{"GET", confd + "/users/" + uuid, ""},
@@ -54,6 +54,12 @@ func TestADenialOfAPersonByAnyName(t *testing.T) {
 		if why := g.Do(t, "GET", auth+"/explain?method=GET&path="+confd+"/users/"+uuid, held, "").Want(200); why.JSON("allowed") != false ||
 			why.Text("pattern") != "!"+denial || !strings.Contains(why.Body, "helpdesk") {
 			t.Errorf("!%s is explained as %s", denial, why.Body)
+		}
+		// By the name that is asked for, to those who may not know the person's others.
+		_, _, blind := g.Account(t, admin, fmt.Sprint("blind", i), "#", "!confd.users."+uuid+".read")
+		if why := g.Do(t, "GET", auth+"/explain?method=GET&path="+confd+"/users/"+uuid+"&user_uuid="+helper, blind, "").Want(200); why.JSON("allowed") != false ||
+			strings.Contains(why.Body, fmt.Sprintf(".%v.", id)) || !strings.Contains(why.Body, "helpdesk") {
+			t.Errorf("!%s is explained to others as %s", denial, why.Body)
 		}
 	}
 	// Their own number is `me` as well. Somebody else's is not theirs.

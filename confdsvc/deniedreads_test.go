@@ -215,6 +215,13 @@ func TestDeniedObjectsAreNotEmbedded(t *testing.T) {
 		// The SIP endpoint of a user's line is that endpoint, and the main line stays the main line.
 		d.holding(t, w.tenants["a"], bo, "confd.#", "!confd.endpoints.sip."+sip+".read").Get(user + "/lines/main/associated/endpoints/sip").Want(http.StatusForbidden)
 		d.holding(t, w.tenants["a"], bo, "confd.#", "!confd.lines."+line+".read").Get(user + "/lines/main/associated/endpoints/sip").Want(http.StatusOK)
+		// Whether a line is a browser's is told by its endpoint, and by the endpoint's templates.
+		c.Do(http.MethodPut, "/endpoints/sip/templates/"+template, object{"endpoint_section_options": []any{[]string{"webrtc", "yes"}}}).Want(http.StatusNoContent)
+		for denied, told := range map[string]bool{"sip.1.read": true, "sip." + sip + ".read": false, "sip.templates." + template + ".read": false} {
+			if got := d.holding(t, w.tenants["a"], bo, "confd.#", "!confd.endpoints."+denied).Get("/lines/" + line).Object()["is_webrtc"]; got != told {
+				t.Errorf("without %s is_webrtc is %v", denied, got)
+			}
+		}
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/crud"
@@ -104,9 +103,9 @@ func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, e *crud.
 		keys[i], _ = to.value(d)
 	}
 	for _, s := range k.shows {
-		args := slices.Clone(keys)
-		rows, err := store.Select[attribute](ctx, c, "SELECT CAST("+to.by+" AS text) AS key, "+s.column+" AS value FROM "+table+
-			" WHERE "+to.by+" IN ("+crud.Placeholders(1, len(keys))+") AND "+e.Visible(ctx, to.path, table, &args), args...)
+		query, args := e.Seen(ctx, "SELECT CAST("+to.by+" AS text) AS key, "+s.column+" AS value FROM {"+table+"} t WHERE "+to.by+" IN ("+
+			crud.Placeholders(1, len(keys))+")", keys...)
+		rows, err := store.Select[attribute](ctx, c, query, args...)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -146,20 +147,20 @@ func mergeEndpoint(e *crud.Engine) func(ctx context.Context, c store.Conn, o *En
 	}
 }
 
-// loadWebRTC sets for each line whether its endpoint, merged with its templates, is one for a browser.
+// loadWebRTC sets for each line whether its endpoint, merged with its templates, is one for a browser, as far as the caller may know of them.
 func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []*Line) error {
 	return func(ctx context.Context, c store.Conn, lines []*Line) error {
-		args := make([]any, len(lines))
+		ids := make([]any, len(lines))
 		for i, l := range lines {
-			args[i] = l.ID
+			ids[i] = l.ID
 		}
-		of := "SELECT sip_uuid FROM confd_line_endpoint WHERE sip_uuid IS NOT NULL AND line_id IN (" + crud.Placeholders(1, len(args)) + ")"
+		from, args := e.Seen(ctx, " FROM {confd_line_endpoint} le WHERE sip_uuid IS NOT NULL AND line_id IN ("+crud.Placeholders(1, len(ids))+")", ids...)
+		of := "SELECT sip_uuid" + from
 		rows, err := store.Select[struct {
 			LineID  int64  `db:"line_id"`
 			SIPUUID string `db:"sip_uuid"`
-		}](ctx, c, "SELECT line_id, CAST(sip_uuid AS text) AS sip_uuid FROM confd_line_endpoint WHERE sip_uuid IS NOT NULL AND line_id IN ("+
-			crud.Placeholders(1, len(args))+")", args...)
-		if err != nil || len(rows) == 0 {
+		}](ctx, c, "SELECT line_id, CAST(sip_uuid AS text) AS sip_uuid"+from, args...)
+		if err != nil {
 			return err
 		}
 		endpoints, err := crud.Of[EndpointSIP](e).Select(ctx, c, "uuid IN ("+of+")", args...)
@@ -171,6 +172,9 @@ func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []
 			if m, err = mergerOf(ctx, c, e, of, args...); err != nil {
 				return err
 			}
+			maps.DeleteFunc(m.templates, func(template string, _ *SIPSections) bool {
+				return e.MayRead(ctx, "endpoints/sip/templates", template) != nil
+			})
 		}
 		webrtc := map[string]bool{}
 		for _, endpoint := range endpoints {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/crud/rights"
@@ -130,16 +129,11 @@ func listAssociations(
 		if err != nil {
 			return nil, err
 		}
-		args := []any{id}
-		users := e.Visible(ctx, "users", "u", &args)
-		templates := e.Visible(ctx, "funckeys/templates", "t", &args)
-		items, err := store.Select[UserFuncKeyTemplate](ctx, c, `
+		query, args := e.Seen(ctx, `
 			SELECT u.id AS user_id, CAST(u.uuid AS text) AS user_uuid, t.id AS template_id
-			FROM confd_user u JOIN confd_func_key_template t ON t.id = u.func_key_template_id
-			WHERE u.`+column+` = $1 AND `+users+` AND `+templates+` ORDER BY u.id`, args...)
-		items = slices.DeleteFunc(items, func(item UserFuncKeyTemplate) bool {
-			return crud.Of[User](e).Withholds(ctx, &User{ID: item.UserID, UUID: item.UserUUID}, "func_key_template_id")
-		})
+			FROM {confd_user funckeys.templates} u JOIN {confd_func_key_template} t ON t.id = u.func_key_template_id
+			WHERE u.`+column+` = $1 ORDER BY u.id`, id)
+		items, err := store.Select[UserFuncKeyTemplate](ctx, c, query, args...)
 		for i := range items {
 			items[i].Links = []crud.Href{
 				{Rel: "users", Href: fmt.Sprintf("%s/users/%d", prefix, items[i].UserID)},

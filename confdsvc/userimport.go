@@ -278,10 +278,9 @@ func (j *importJob) readNames(ctx context.Context) error {
 			return err
 		}
 		j.templates = map[string]*string{"sip": tenant.Global, "webrtc": tenant.WebRTC}
-		args := []any{j.scope}
-		visible := j.engine.Visible(ctx, "contexts", "confd_context", &args)
-		contexts, err := store.Select[struct{ Name, Label, Type string }](ctx, c, `
-			SELECT name, CASE WHEN `+visible+` THEN label ELSE name END AS label, type FROM confd_context WHERE tenant_uuid = $1`, args...)
+		query, args := j.engine.Seen(ctx, `SELECT c.name, coalesce((SELECT v.label FROM {confd_context} v WHERE v.id = c.id), c.name) AS label, c.type
+			FROM confd_context c WHERE c.tenant_uuid = $1`, j.scope)
+		contexts, err := store.Select[struct{ Name, Label, Type string }](ctx, c, query, args...)
 		if err != nil {
 			return err
 		}

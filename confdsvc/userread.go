@@ -36,8 +36,8 @@ func declareUserReads(e *crud.Engine) {
 				args = append(args, digits, "+"+digits)
 			}
 			theirs := "number IN (" + crud.Placeholders(2, len(args)-1) + ")"
-			visible := e.Visible(ctx, "phone-numbers", "confd_phone_number", &args)
-			numbers, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND (shared OR "+theirs+") AND "+visible, args...)
+			condition, args := e.Seen(ctx, "uuid IN (SELECT n.uuid FROM {confd_phone_number} n) AND tenant_uuid = $1 AND (shared OR "+theirs+")", args...)
+			numbers, err := crud.Of[PhoneNumber](e).Select(ctx, c, condition, args...)
 			if err != nil {
 				return nil, err
 			}

@@ -28,11 +28,9 @@ func declareUserSubscriptions(e *crud.Engine) {
 		Method: http.MethodGet, Path: "/users/subscriptions", Access: "confd.users.subscriptions.read", ID: "get_users_subscriptions", Tag: "users",
 		Summary: "Count the users of a tenant by their type of subscription", Success: http.StatusOK, Reply: rest.SchemaOf[UserSubscriptions](), Tenanted: true,
 		Handle: e.Reading(func(ctx context.Context, c store.Conn, _ *rest.Request, scope string) (any, error) {
-			args := []any{scope}
-			visible := e.Visible(ctx, "users", "confd_user", &args)
-			types, err := store.Select[UserSubscription](ctx, c, `
-				SELECT subscription_type AS id, count(*) AS count FROM confd_user WHERE tenant_uuid = $1 AND `+visible+`
-				GROUP BY subscription_type ORDER BY subscription_type`, args...)
+			query, args := e.Seen(ctx, `SELECT subscription_type AS id, count(*) AS count FROM {confd_user} u WHERE tenant_uuid = $1
+				GROUP BY subscription_type ORDER BY subscription_type`, scope)
+			types, err := store.Select[UserSubscription](ctx, c, query, args...)
 			return UserSubscriptions{append([]UserSubscription{}, types...), len(types)}, err
 		}),
 	})

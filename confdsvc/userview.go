@@ -104,30 +104,22 @@ func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User
 		for i, u := range some {
 			ids[i] = u.ID
 		}
-		args := slices.Clone(ids)
-		line, number, box := e.Visible(ctx, "lines", "l", &args), e.Visible(ctx, "extensions", "x", &args), e.Visible(ctx, "voicemails", "v", &args)
-		endpoint := e.Seen(ctx, "confd_line_protocol", &args)
-		rows, err := store.Select[userPhone](ctx, c, `
+		query, args := e.Seen(ctx, `
 			SELECT u.id AS user_id, l.id AS line_id, l.provisioning_code, l.context, x.exten,
-				(SELECT p.protocol FROM `+endpoint+` p WHERE p.line_id = l.id) AS protocol,
+				(SELECT p.protocol FROM {confd_line_protocol} p WHERE p.line_id = l.id) AS protocol,
 				v.number AS voicemail_number
 			FROM confd_user u
-				LEFT JOIN confd_user_line ul ON ul.user_id = u.id LEFT JOIN confd_line l ON l.id = ul.line_id AND `+line+`
-				LEFT JOIN confd_line_extension lx ON lx.line_id = l.id LEFT JOIN confd_extension x ON x.id = lx.extension_id AND `+number+`
-				LEFT JOIN confd_user_voicemail uv ON uv.user_id = u.id LEFT JOIN confd_voicemail v ON v.id = uv.voicemail_id AND `+box+`
-			WHERE u.id IN (`+crud.Placeholders(1, len(ids))+`) ORDER BY ul.position, x.exten`, args...)
+				LEFT JOIN {confd_user_line} ul ON ul.user_id = u.id LEFT JOIN {confd_line} l ON l.id = ul.line_id
+				LEFT JOIN {confd_line_extension} lx ON lx.line_id = l.id LEFT JOIN {confd_extension} x ON x.id = lx.extension_id
+				LEFT JOIN {confd_user_voicemail} uv ON uv.user_id = u.id LEFT JOIN {confd_voicemail} v ON v.id = uv.voicemail_id
+			WHERE u.id IN (`+crud.Placeholders(1, len(ids))+`) ORDER BY ul.position, x.exten`, ids...)
+		rows, err := store.Select[userPhone](ctx, c, query, args...)
 		if err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
 			if _, later := phones[row.UserID]; !later {
 				phones[row.UserID] = row
-			}
-		}
-		for _, u := range some {
-			if phone := phones[u.ID]; crud.Of[User](e).Withholds(ctx, u, "voicemail") {
-				phone.VoicemailNumber = nil
-				phones[u.ID] = phone
 			}
 		}
 	}

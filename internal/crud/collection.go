@@ -102,10 +102,7 @@ func (k *CollectionOf[T]) Those(ctx context.Context, c store.Conn, tenantUUID st
 // asRead returns a tenant's objects as a client of the tenant reads them. $1 is the tenant.
 func (k *CollectionOf[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, condition string, args ...any) ([]T, error) {
 	all := &query.Arguments{Values: slices.Concat([]any{tenantUUID}, args)}
-	where := k.Owner + " = $1"
-	if visible := k.Visible(ctx, k.Alias(), all.Add); visible != "" {
-		where += " AND " + visible
-	}
+	where := k.Owner + " = $1" + k.AndVisible(ctx, all.Add)
 	objects, err := store.Select[T](ctx, c, "SELECT "+k.SelectedFor(ctx, all.Add)+" FROM "+k.Table+" WHERE "+where+" AND "+condition, all.Values...)
 	if err != nil {
 		return nil, err

@@ -56,9 +56,7 @@ func (k *CollectionOf[T]) serveNarrowed(ctx context.Context, r *rest.Request, na
 		if readable := k.readable(r, args); readable != "" {
 			where += " AND " + readable
 		}
-		if visible := k.Visible(ctx, k.Alias(), args.Add); visible != "" {
-			where += " AND " + visible
-		}
+		where += k.AndVisible(ctx, args.Add)
 		if narrow != nil {
 			more, err := narrow(ctx, c, scope, args)
 			if err != nil {

@@ -51,8 +51,9 @@ type Hidden func(ctx context.Context, of string, add func(value any) (placeholde
 
 // origin is a table that SQL of the declarations reads.
 type origin struct {
-	query  declaration.SQL // of a view
-	hidden []Hidden
+	query   declaration.SQL // of a view
+	objects *Objects        // of a collection
+	hidden  []Hidden
 }
 
 // SQL returns SQL as it is for the caller of ctx: it reads no object, and no link, that the caller is denied to read.
@@ -70,13 +71,10 @@ func (e *Registry) SQL(ctx context.Context, sql declaration.SQL, add func(value 
 	return out.String()
 }
 
-// Seen returns a table that a declaration may read as an operand of FROM that has an alias: as it is for the caller of ctx. Its values are
-// appended to args.
-func (e *Registry) Seen(ctx context.Context, table string, args *[]any) string {
-	all := query.Arguments{Values: *args}
-	rows := e.SQL(ctx, declaration.SQL{Plain: table, Pieces: []string{"", table, ""}}, all.Add)
-	*args = all.Values
-	return rows
+// Seen returns a statement, written as [declaration.SQL], as it is for the caller of ctx, with its arguments.
+func (e *Registry) Seen(ctx context.Context, sql string, args ...any) (statement string, all []any) {
+	with := query.Arguments{Values: slices.Clip(args)}
+	return e.SQL(ctx, declaration.ParseSQL(sql), with.Add), with.Values
 }
 
 // seenTable returns a table of [Registry.SQL], as an operand of FROM.
@@ -84,10 +82,16 @@ func (e *Registry) seenTable(ctx context.Context, table string, add func(value a
 	if whole, ok := strings.CutPrefix(table, "+"); ok {
 		return whole
 	}
+	table, below, _ := strings.Cut(table, " ")
 	from, rows := e.origins[table], table
 	var hidden []string
 	for _, hides := range from.hidden {
 		if condition := hides(ctx, table, add); condition != "" {
+			hidden = append(hidden, "("+condition+")")
+		}
+	}
+	for path := range strings.FieldsSeq(below) {
+		if condition := from.objects.deniedBy(ctx, table, path, add); condition != "" {
 			hidden = append(hidden, "("+condition+")")
 		}
 	}
@@ -111,6 +115,7 @@ func (e *Registry) Check(joining map[string][]Hidden) {
 	for _, path := range slices.Sorted(maps.Keys(e.byPath)) {
 		t := e.byPath[path]
 		add(t.Table, t.denied)
+		e.origins[t.Table] = origin{objects: t, hidden: e.origins[t.Table].hidden}
 	}
 	for table, hides := range joining {
 		add(table, hides...)

@@ -128,28 +128,14 @@ func (k *Objects) deniedParents(ctx context.Context, of string, add func(value a
 	return out
 }
 
-// Visible returns the condition for the rows whose objects the caller of ctx is not denied to read, or "" if nothing is denied.
-func (k *Objects) Visible(ctx context.Context, of string, add func(value any) (placeholder string)) string {
-	denied := k.denied(ctx, of, add)
+// AndVisible returns what a condition for rows of the table is followed by, for those whose objects the caller of ctx is not denied to read: ""
+// if nothing is denied.
+func (k *Objects) AndVisible(ctx context.Context, add func(value any) (placeholder string)) string {
+	denied := k.denied(ctx, k.Alias(), add)
 	if denied == "" {
 		return ""
 	}
-	return "(" + denied + ") IS NOT TRUE" // a key may be null
-}
-
-// Visible returns the condition for the rows of the collection of a path whose objects the caller of ctx is not denied to read, for
-// statements that show them. of is the name of the table in the statement. The condition's values are appended to args.
-func (e *Registry) Visible(ctx context.Context, path, of string, args *[]any) string {
-	t, declared := e.byPath[path]
-	if !declared {
-		return everything
-	}
-	all := query.Arguments{Values: *args}
-	condition := t.Visible(ctx, of, all.Add)
-	if *args = all.Values; condition == "" {
-		return everything
-	}
-	return condition
+	return " AND (" + denied + ") IS NOT TRUE" // a key may be null
 }
 
 // MayRead refuses if the caller of ctx is denied to read the object of a path's collection with this key, its only one.
