@@ -309,19 +309,17 @@ func (k *Objects) picture(ctx context.Context, fields map[string]any) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	o, unset := reflect.New(k.Of).Interface(), reflect.New(k.Of).Interface()
-	if err := k.Schema.SetDefaults(unset); err != nil {
-		return nil, err
-	}
-	empty, err := asRead(unset)
-	if err != nil {
+	o, unset := reflect.New(k.Of).Interface(), reflect.New(k.Of)
+	if err := k.Schema.SetDefaults(unset.Interface()); err != nil {
 		return nil, err
 	}
 	readable := json.Unmarshal(text, o) == nil
 	withheld := k.withheld(ctx, o)
 	for _, a := range k.apart {
 		if _, kept := fields[a.attribute]; kept && (!readable || slices.Contains(withheld, a.attribute)) {
-			fields[a.attribute] = empty.(map[string]any)[a.attribute]
+			if fields[a.attribute], err = asRead(unset.Elem().FieldByIndex(k.Schema.Property(a.attribute).Index()).Interface()); err != nil {
+				return nil, err
+			}
 		}
 	}
 	shown, _, err := k.registry.without(ctx, k.Schema, fields)
