@@ -56,7 +56,7 @@ func (s *Service) declareAudit(e *crud.Engine) {
 			"since":  {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
 			"until":  {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
 		},
-		Said: s.saidEntries, Load: s.loadEntries,
+		SearchAlso: s.saidEntries, Load: s.loadEntries,
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
 		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },
 	})

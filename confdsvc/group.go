@@ -127,7 +127,7 @@ func declareGroups(e *crud.Engine) {
 		},
 	})
 	crud.Part[Group, GroupFallbacks]{
-		Path: "fallbacks", ID: "group_fallback", Whole: true, Field: func(g *Group) *GroupFallbacks { return &g.Fallbacks },
+		Path: "fallbacks", ID: "group_fallback", Replaces: true, Field: func(g *Group) *GroupFallbacks { return &g.Fallbacks },
 	}.On(e)
 	crud.Link[Group, Extension]{
 		Relation: groupExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,

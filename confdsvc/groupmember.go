@@ -51,7 +51,7 @@ func declareGroupMembers(e *crud.Engine) {
 	}.On(e)
 	crud.NestList[Group, User]{Name: "groups", Relation: groupUsers}.On(e)
 	crud.Part[Group, GroupMembers]{
-		Path: "members/extensions", ID: "group_member_extensions", Only: []string{"update"}, Whole: true,
+		Path: "members/extensions", ID: "group_member_extensions", Only: []string{"update"}, Replaces: true,
 		Field: func(g *Group) *GroupMembers { return &g.Members }, Merge: orderNumbers,
 	}.On(e)
 }

@@ -36,7 +36,7 @@ func init() {
 	funcKeyKinds = append(funcKeyKinds, kind[keyToUser]("user", ""))
 	resources = append(resources, func(e *crud.Engine) {
 		crud.Part[User, UserFallbacks]{
-			Path: "fallbacks", ID: "user_fallback", Whole: true, Nested: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks },
+			Path: "fallbacks", ID: "user_fallback", Replaces: true, Nested: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks },
 		}.On(e)
 	})
 }

@@ -48,7 +48,7 @@ type DescribedChildren struct {
 type DescribedPart struct {
 	Of, Path string // the collection's path, and the part's below an object
 	Named    bool   // each property has a path too
-	Whole    bool
+	Replaces bool
 	Only     []string // empty: read and update
 	Schema   *rest.Schema
 }

@@ -72,10 +72,10 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 	what, schema := d.k.Plural(d.k.Path), d.k.Schema
 	all := []rest.Operation{
 		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.k.engine.Reading(d.read)},
-		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.Style.CreateStatus, Reply: schema, Tagged: true, Handle: d.create},
+		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.Style.CreateStatus, Reply: schema, Tagged: true, Handle: d.put},
 		{
 			Method: http.MethodPut, ID: "update", Summary: "Change the " + what, Description: "What is not sent and not required stays as it is.",
-			Body: schema, Success: http.StatusNoContent, Statuses: []int{http.StatusPreconditionFailed}, Handle: d.update,
+			Body: schema, Success: http.StatusNoContent, Statuses: []int{http.StatusPreconditionFailed}, Handle: d.put,
 		},
 		{
 			Method: http.MethodDelete, ID: "delete", Summary: "Delete the " + what, Success: http.StatusNoContent,
@@ -220,15 +220,6 @@ func (d *DocumentsOf[T]) checkIfMatch(change *declaration.Change[T]) error {
 	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
 }
 
-func (d *DocumentsOf[T]) receive(ctx context.Context, r *rest.Request) (*declaration.Change[T], error) {
-	scope, sent, err := d.k.engine.Begin(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	change := &declaration.Change[T]{Request: r, Sent: sent, Tenant: scope}
-	return change, d.k.receive(ctx, change)
-}
-
 // make stores the first document.
 func (d *DocumentsOf[T]) make(ctx context.Context, c store.Conn, change *declaration.Change[T]) (err error) {
 	if change.New, err = d.fresh(change.Tenant, d.parameters(change.Request)); err != nil {
@@ -240,40 +231,34 @@ func (d *DocumentsOf[T]) make(ctx context.Context, c store.Conn, change *declara
 	return d.k.insert(ctx, c, change)
 }
 
-func (d *DocumentsOf[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	change, err := d.receive(ctx, r)
+// put stores what was sent: a POST the first document, a PUT the first or the next.
+func (d *DocumentsOf[T]) put(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	scope, sent, err := d.k.engine.Begin(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	change := &declaration.Change[T]{Request: r, Sent: sent, Tenant: scope}
+	if err := d.k.receive(ctx, change); err != nil {
+		return rest.Reply{}, err
+	}
+	creates := r.Op().Method == http.MethodPost
 	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
-		if !declaration.IsNull(change.Old) {
+		if creates && !declaration.IsNull(change.Old) {
 			e := d.k.Style.Storedf("%s already exists", d.k.Title)
 			e.Resource = d.k.Path
 			return e
 		}
-		return d.make(ctx, c, change)
-	})
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	return d.reply(ctx, change.New)
-}
-
-func (d *DocumentsOf[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	change, err := d.receive(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
-		if err := d.checkIfMatch(change); err != nil {
-			return err
+		if !creates {
+			if err := d.checkIfMatch(change); err != nil {
+				return err
+			}
 		}
 		if declaration.IsNull(change.Old) {
 			return d.make(ctx, c, change)
 		}
 		return d.k.edit(ctx, c, change, func(o T) error { return change.Sent.Into(o) })
 	})
-	if err != nil || !d.k.Style.UpdateReply {
+	if err != nil || !creates && !d.k.Style.UpdateReply {
 		return rest.Reply{}, err
 	}
 	return d.reply(ctx, change.New)

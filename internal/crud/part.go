@@ -30,9 +30,9 @@ type PartOf[T, P declaration.Pointer] struct {
 	Field func(o T) P
 	// Name is the path parameter that names a property: "forward_name".
 	Name string
-	// Whole says that a PUT replaces the part: a field that is not sent becomes null or, if it is required, is refused. Without
+	// Replaces says that a PUT replaces the part: a field that is not sent becomes null or, if it is required, is refused. Without
 	// it, a field that is not sent stays.
-	Whole bool
+	Replaces bool
 	// Nested says that the body of the object may have the part too, under its path: see [Nested].
 	Nested bool
 	// Merge, if set, may merge what the client sent with what is stored, and refuse it.
@@ -42,7 +42,7 @@ type PartOf[T, P declaration.Pointer] struct {
 // On declares the part on an engine.
 func (p PartOf[T, P]) On(e *Engine) {
 	e.parts = append(e.parts, func() DescribedPart {
-		return DescribedPart{Of: collectionOf[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: p.schema()}
+		return DescribedPart{Of: collectionOf[T](e).Path, Path: p.Path, Named: p.Name != "", Replaces: p.Replaces, Only: p.Only, Schema: p.schema()}
 	})
 	if p.Nested {
 		p.nested(e).On(e)
@@ -130,7 +130,7 @@ func (p PartOf[T, P]) schema() *rest.Schema { return rest.SchemaFor(declaration.
 
 // body describes what clients send of it.
 func (p PartOf[T, P]) body() *rest.Schema {
-	if p.Whole {
+	if p.Replaces {
 		return p.schema()
 	}
 	return p.schema().Partial()
@@ -171,7 +171,7 @@ func (p PartOf[T, P]) write(k *CollectionOf[T], named bool) rest.Handler {
 			if err := p.notDenied(k, r, o, sent); err != nil {
 				return err
 			}
-			return p.take(ctx, c, p.Field(o), sent, p.Whole && !named)
+			return p.take(ctx, c, p.Field(o), sent, p.Replaces && !named)
 		}, func(o T) any { return shown(p.Field(o)) })
 	}
 }
@@ -208,7 +208,7 @@ func (p PartOf[T, P]) nested(e *Engine) NestedOf[T] {
 					return err
 				}
 			}
-			return p.take(ctx, c, p.Field(change.New), part, p.Whole)
+			return p.take(ctx, c, p.Field(change.New), part, p.Replaces)
 		},
 		Write: func(_ context.Context, _ store.Conn, change *declaration.Change[T], value any) (any, error) {
 			values, sent := value.(map[string]any)

@@ -163,12 +163,12 @@ func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items [
 		keys[i] = fmt.Sprint(far.Key(o))
 	}
 	sameOrder := slices.EqualFunc(keys, d.before, func(key string, there declaration.StoredLink) bool { return key == there.Key })
-	seen := make(map[string]bool, len(objects))
+	listed := make(map[string]bool, len(objects))
 	for i, o := range objects {
-		if d.repeated = d.repeated || seen[keys[i]]; seen[keys[i]] {
+		if d.repeated = d.repeated || listed[keys[i]]; listed[keys[i]] {
 			continue
 		}
-		seen[keys[i]] = true
+		listed[keys[i]] = true
 		l, there := d.link(o), had[keys[i]]
 		var item map[string]any
 		if items != nil {
@@ -186,7 +186,7 @@ func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items [
 	}
 	var gone []any
 	for _, there := range d.before {
-		if !seen[there.Key] {
+		if !listed[there.Key] {
 			gone = append(gone, far.KeyColumn().Typed(there.Key))
 		}
 	}
@@ -534,26 +534,27 @@ func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *d
 	if change.Request == nil || !rights.HasDenials(change.Request) {
 		return nil
 	}
-	sides, err := k.linkedSides(ctx, c, change.Old)
-	if err != nil {
-		return err
-	}
-	for _, s := range sides {
-		linked, err := s.all(ctx, c, change.Old)
-		if err != nil {
-			return err
-		}
-		d := &diff{request: change.Request, near: s, object: change.Old}
-		d.end(linked...)
-		if err := d.mayDo(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return k.eachLinked(ctx, c, change, func(d *diff, _ []any) error { return d.mayDo() })
 }
 
-// linkedSides returns the sides of relations by which an object is linked, in one statement: of those that operations change.
-func (k *CollectionOf[T]) linkedSides(ctx context.Context, c store.Conn, o T) ([]*DeclaredSide, error) {
+// unlink does with the links of an object that is deleted what their relations say.
+func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
+	return k.eachLinked(ctx, c, change, func(d *diff, linked []any) error {
+		if d.near.Deleted == Refuse {
+			if err := d.near.refuseLinked(ctx, c, change.Old); err != nil {
+				return err
+			}
+		}
+		if err := d.apply(ctx, c); err != nil || d.near.Deleted != Cascade {
+			return err
+		}
+		return d.near.cascade(ctx, c, d, linked)
+	})
+}
+
+// eachLinked runs do for each relation by which an object that is deleted is linked, of those that operations change: with the end of its
+// links, and with what it is linked with.
+func (k *CollectionOf[T]) eachLinked(ctx context.Context, c store.Conn, change *declaration.Change[T], do func(d *diff, linked []any) error) error {
 	var each []string
 	for i, s := range k.sides {
 		if len(s.relation.Only) > 0 {
@@ -561,41 +562,21 @@ func (k *CollectionOf[T]) linkedSides(ctx context.Context, c store.Conn, o T) ([
 		}
 	}
 	if len(each) == 0 {
-		return nil, nil
+		return nil
 	}
-	found, err := store.Select[int](ctx, c, strings.Join(each, " UNION ALL ")+" ORDER BY side", k.Key(o))
-	sides := make([]*DeclaredSide, len(found))
-	for i, at := range found {
-		sides[i] = k.sides[at]
-	}
-	return sides, err
-}
-
-// unlink does with the links of an object that is deleted what their relations say.
-func (k *CollectionOf[T]) unlink(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	sides, err := k.linkedSides(ctx, c, change.Old)
+	found, err := store.Select[int](ctx, c, strings.Join(each, " UNION ALL ")+" ORDER BY side", k.Key(change.Old))
 	if err != nil {
 		return err
 	}
-	for _, s := range sides {
-		if s.Deleted == Refuse {
-			if err := s.refuseLinked(ctx, c, change.Old); err != nil {
-				return err
-			}
-		}
-		d := &diff{request: change.Request, tenant: change.Tenant, near: s, object: change.Old, unchecked: true, gone: true}
-		linked, err := s.all(ctx, c, d.object)
+	for _, at := range found {
+		d := &diff{request: change.Request, tenant: change.Tenant, near: k.sides[at], object: change.Old, unchecked: true, gone: true}
+		linked, err := d.near.all(ctx, c, d.object)
 		if err != nil {
 			return err
 		}
 		d.end(linked...)
-		if err := d.apply(ctx, c); err != nil {
+		if err := do(d, linked); err != nil {
 			return err
-		}
-		if s.Deleted == Cascade {
-			if err := s.cascade(ctx, c, d, linked); err != nil {
-				return err
-			}
 		}
 	}
 	return nil

@@ -24,35 +24,27 @@ func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Rep
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	change := &declaration.Change[T]{Request: r, Sent: asked.sent, Tenant: scope, Carry: asked.carry}
-	if err := k.updateNested(ctx, change, asked.nested); err != nil {
-		return rest.Reply{}, err
-	}
-	if !k.Style.UpdateReply {
-		return rest.Reply{}, nil
-	}
-	return k.reply(ctx, change.New, false)
-}
-
-// updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
-func (k *CollectionOf[T]) updateNested(ctx context.Context, change *declaration.Change[T], nested []sentNested[T]) error {
-	return k.refused(k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	change := &declaration.Change[T]{Request: r, Tenant: scope, Carry: asked.carry}
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		defer changes.Bound(ctx)()
 		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
 		}
-		sent, withheld, err := k.KeepWithheld(ctx, change.Old, change.Sent)
-		if err != nil {
+		var withheld []string
+		if change.Sent, withheld, err = k.KeepWithheld(ctx, change.Old, asked.sent); err != nil {
 			return err
 		}
-		change.Sent = sent
-		kept := slices.DeleteFunc(slices.Clone(nested), func(n sentNested[T]) bool { return slices.Contains(withheld, n.Name) })
+		kept := slices.DeleteFunc(slices.Clone(asked.nested), func(n sentNested[T]) bool { return slices.Contains(withheld, n.Name) })
 		if err := k.editNested(ctx, c, change, kept); err != nil {
 			return err
 		}
 		_, err = writeNested(ctx, c, change, kept)
 		return err
-	}), change)
+	})
+	if err != nil || !k.Style.UpdateReply {
+		return rest.Reply{}, k.refused(err, change)
+	}
+	return k.reply(ctx, change.New, false)
 }
 
 // editNested changes a loaded object as the client sent it, with what nested attributes change in the object itself.

@@ -209,7 +209,7 @@ type Reading interface {
 func (e *Transactions) readAll(shares []*share) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("panic while replies were read together", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			slog.Error("panic while the replies of several requests were read", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
 		}
 	}()
 	// The first request's caller may be denied something. Those who read here are denied nothing.

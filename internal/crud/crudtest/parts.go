@@ -150,7 +150,7 @@ func (x *trial) changePart(d crud.DescribedPart, path string, before Object) {
 	is("a change", changed)
 	x.audits(0, "the same change of "+d.Path, func() { put(path, change) })
 	put(path, Object{})
-	if d.Whole {
+	if d.Replaces {
 		is("nothing for the whole", before)
 		return
 	}

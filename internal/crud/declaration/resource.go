@@ -73,9 +73,9 @@ type Resource[T Pointer] struct {
 	SearchText string
 	// Found are the data in other tables by which `search` finds objects. Each has a query of its own, so each can use its own index.
 	Found []Elsewhere
-	// Said returns a further condition for the rows that `search` finds: those of which people read something else than what is stored.
+	// SearchAlso returns a further condition for the rows that `search` finds: those of which people read something else than what is stored.
 	// Words are those of the folded term; it adds its arguments. It returns "" for none.
-	Said func(ctx context.Context, words []string, add func(value any) (placeholder string)) string
+	SearchAlso func(ctx context.Context, words []string, add func(value any) (placeholder string)) string
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
 	// Counted says that the migration counts the table's rows, with @counted: the total of a list is then known without reading

@@ -27,7 +27,7 @@ func (b *Base) One(singular string) string {
 	return "a " + text
 }
 
-// Named says how a path names an object: "The UUID of the group, or its number."
+// Named says how a path names an object, in a sentence such as "The UUID of the group, or its number".
 func (k *Entity) Named() string {
 	var kinds []string
 	for _, key := range k.Keys {

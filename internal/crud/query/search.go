@@ -110,7 +110,7 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 	}
 	placeholder := args.Add("%" + pattern + "%")
 	grams, few := k.trigrams(term), false
-	if k.Said != nil {
+	if k.SearchAlso != nil {
 		var err error
 		if few, err = k.fewHave(ctx, c, term, "%"+pattern+"%"); err != nil {
 			return "", err
@@ -138,15 +138,15 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 	for _, name := range k.Search {
 		conditions = append(conditions, k.seen(ctx, k.Column(name), args.Add).Searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
-	if k.Said != nil {
-		said := k.Said(ctx, strings.Fields(term), args.Add)
+	if k.SearchAlso != nil {
+		also := k.SearchAlso(ctx, strings.Fields(term), args.Add)
 		switch {
-		case said == "":
+		case also == "":
 		case few: // each by its own index
 			of := "SELECT " + k.Keys[0] + " FROM " + k.Table + " WHERE "
-			conditions = []string{k.Keys[0] + " IN (" + of + strings.Join(conditions, " OR ") + " UNION " + of + said + ")"}
+			conditions = []string{k.Keys[0] + " IN (" + of + strings.Join(conditions, " OR ") + " UNION " + of + also + ")"}
 		default:
-			conditions = append(conditions, said)
+			conditions = append(conditions, also)
 		}
 	}
 	var queries []string
@@ -161,11 +161,11 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 	return "(" + strings.Join(conditions, " OR ") + ")", nil
 }
 
-// most is how many rows are looked up by indexes for a search for what Said names too. If more may have the term, reading them in the list's
+// most is how many rows are looked up by indexes for a search for what SearchAlso names too. If more may have the term, reading them in the list's
 // order finds a page, and as many as are counted, sooner.
 var most = map[string]int{"postgres": 5000, "sqlite": 20_000}
 
-// fewHave reports whether indexes find the rows whose text has a folded term, and those that Said names, and neither are too many.
+// fewHave reports whether indexes find the rows whose text has a folded term, and those that SearchAlso names, and neither are too many.
 func (k *Reader[T]) fewHave(ctx context.Context, c store.Conn, term, pattern string) (bool, error) {
 	grams := k.gramsOf(term)
 	if grams == "" {
@@ -176,8 +176,8 @@ func (k *Reader[T]) fewHave(ctx context.Context, c store.Conn, term, pattern str
 		queries = map[string]*Arguments{strings.Trim(matching(k.Table, "$1"), "()"): {[]any{grams}}}
 	}
 	other := &Arguments{}
-	if said := k.Said(ctx, strings.Fields(term), other.Add); said != "" {
-		queries["SELECT 1 FROM "+k.Table+" WHERE "+said] = other
+	if also := k.SearchAlso(ctx, strings.Fields(term), other.Add); also != "" {
+		queries["SELECT 1 FROM "+k.Table+" WHERE "+also] = other
 	}
 	most := most[k.DB.Engine()]
 	for query, args := range queries {
