@@ -115,7 +115,7 @@ func (k *CollectionOf[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, 
 
 // Insert creates an object from change.New, in change.Tenant, and leaves there the object as a client reads it.
 func (k *CollectionOf[T]) Insert(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	return k.refused(k.insert(ctx, c, change), change)
+	return k.refused(k.run(ctx, c, change, k.insertRow, k.complete), change)
 }
 
 // InsertAll is Insert for many objects of one collection, in one statement: for each change, New is the object without what the server
@@ -126,12 +126,19 @@ func (k *CollectionOf[T]) InsertAll(ctx context.Context, c store.Conn, all []*de
 
 // Update changes change.Old, as Find or Select returned it, by edit, and leaves the result in change.New.
 func (k *CollectionOf[T]) Update(ctx context.Context, c store.Conn, change *declaration.Change[T], edit func(o T) error) error {
-	return k.refused(k.edit(ctx, c, change, edit), change)
+	edited := func(context.Context, store.Conn, *declaration.Change[T]) error {
+		change.New = declaration.Cloned(change.Old)
+		return edit(change.New)
+	}
+	refer := func(ctx context.Context, c store.Conn, _ *declaration.Change[T]) error {
+		return k.checkRefs(ctx, c, change, slices.Concat(k.OwnerRefs, k.Refs))
+	}
+	return k.refused(k.run(ctx, c, change, edited, k.keepFixed, k.Prepare, k.keepFixed, refer, k.validate, k.writeChanges, k.complete), change)
 }
 
 // Delete deletes change.Old.
 func (k *CollectionOf[T]) Delete(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	return k.refused(k.erase(ctx, c, change), change)
+	return k.refused(k.run(ctx, c, change, k.mayUnlink, k.mayTake, k.Guard, k.unlink, k.deleteRow, k.conclude), change)
 }
 
 // refused says for a client why a change is refused that breaks a constraint.

@@ -228,7 +228,7 @@ func (d *DocumentsOf[T]) make(ctx context.Context, c store.Conn, change *declara
 	if err := change.Sent.Into(change.New); err != nil {
 		return err
 	}
-	return d.k.insert(ctx, c, change)
+	return d.k.Insert(ctx, c, change)
 }
 
 // put stores what was sent: a POST the first document, a PUT the first or the next.
@@ -256,7 +256,7 @@ func (d *DocumentsOf[T]) put(ctx context.Context, r *rest.Request) (rest.Reply, 
 		if declaration.IsNull(change.Old) {
 			return d.make(ctx, c, change)
 		}
-		return d.k.edit(ctx, c, change, func(o T) error { return change.Sent.Into(o) })
+		return d.k.Update(ctx, c, change, func(o T) error { return change.Sent.Into(o) })
 	})
 	if err != nil || !creates && !d.k.Style.UpdateReply {
 		return rest.Reply{}, err
@@ -274,7 +274,7 @@ func (d *DocumentsOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Repl
 		if err := d.checkIfMatch(change); err != nil {
 			return err
 		}
-		return d.k.erase(ctx, c, change)
+		return d.k.Delete(ctx, c, change)
 	})
 }
 

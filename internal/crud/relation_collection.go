@@ -216,7 +216,7 @@ func (k *CollectionOf[T]) createBelow(
 					return err
 				}
 				change.Tenant = tenantUUID
-				if err := k.insert(ctx, c, change); err != nil {
+				if err := k.Insert(ctx, c, change); err != nil {
 					return err
 				}
 				if err := join(ctx, c, r, tenantUUID, of, change.New); err != nil {

@@ -2,10 +2,12 @@ package crud
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud/changes"
@@ -118,7 +120,7 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 				return err
 			}
 		}
-		return k.erase(ctx, c, change)
+		return k.Delete(ctx, c, change)
 	}), change)
 }
 
@@ -146,23 +148,15 @@ func (k *CollectionOf[T]) before(ctx context.Context, change *declaration.Change
 	})
 }
 
-// erase deletes a loaded object.
-func (k *CollectionOf[T]) erase(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	if err := k.mayUnlink(ctx, c, change); err != nil {
-		return err
-	}
-	if err := k.run(ctx, c, change, k.mayTake, k.Guard, k.unlink); err != nil {
-		return err
-	}
+// deleteRow deletes the object's row, and what the database deletes with it.
+func (k *CollectionOf[T]) deleteRow(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
 	changes.MemoryOf(ctx).Deleted()
-	args := &query.Arguments{}
-	if _, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.Itself(change.Old, args), args.Values...); err != nil {
-		return err
-	}
 	if k.Counted {
 		changes.Count(ctx)
 	}
-	return k.conclude(ctx, c, change)
+	args := &query.Arguments{}
+	_, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.Itself(change.Old, args), args.Values...)
+	return err
 }
 
 // record writes a change to the audit and emits its event, unless nothing changed.
@@ -254,4 +248,390 @@ func auditedFields(schema *rest.Schema, columns []declaration.Column) []auditedF
 		}
 	}
 	return out
+}
+
+func (k *CollectionOf[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if len(k.Nested) == 0 {
+		return k.createIn(ctx, r, k.Insert)
+	}
+	scope, err := k.engine.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	draft, err := k.drafted(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	reply := &madeReply[T]{of: k, scope: scope}
+	if err := k.makeDraft(ctx, draft, reply); err != nil {
+		return rest.Reply{}, k.Refused(err, draft.object)
+	}
+	if !reply.WasRead() && reply.read(ctx) != nil { // it is made: somebody has deleted it since, or the database has become unavailable
+		return k.reply(ctx, reply.made.Object, true)
+	}
+	answer, err := k.reply(ctx, reply.shown.object.(T), true)
+	reply.shown.object, answer.Body = answer.Body, reply.shown
+	return answer, err
+}
+
+// makeDraft makes an object and what is nested in it, in a transaction. The reply is read after the commit: what a transaction reads beside
+// what others write makes it run again.
+func (k *CollectionOf[T]) makeDraft(ctx context.Context, draft *DraftOf[T], reply *madeReply[T]) error {
+	do := func(ctx context.Context, c store.Conn) (err error) {
+		defer changes.Bound(ctx)()
+		reply.made, err = k.Make(ctx, c, reply.scope, draft)
+		return err
+	}
+	if len(draft.nested) == 0 {
+		return k.engine.InTx(ctx, do)
+	}
+	if rights.Restricted(ctx) {
+		return k.engine.InBatch(ctx, do, nil) // what they are denied is theirs alone
+	}
+	return k.engine.InBatch(ctx, do, reply)
+}
+
+// createIn reads the body and lets insert write the object, in one transaction.
+func (k *CollectionOf[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *declaration.Change[T]) error) (rest.Reply, error) {
+	scope, sent, err := k.engine.Begin(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	change, err := k.received(ctx, r, sent)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	received := change.New
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		change.New, change.Tenant = declaration.Cloned(received), scope // the transaction may run again
+		if err := rights.MayWrite(ctx, c, k.Entity, scope); err != nil {
+			return err
+		}
+		return insert(ctx, c, change)
+	})
+	if err != nil {
+		return rest.Reply{}, k.Refused(err, change.New)
+	}
+	return k.reply(ctx, change.New, true)
+}
+
+// received returns the creation of the object that was sent, with its defaults, as Receive leaves it.
+func (k *CollectionOf[T]) received(ctx context.Context, r *rest.Request, sent rest.Object) (*declaration.Change[T], error) {
+	change := &declaration.Change[T]{Request: r, Sent: sent, New: declaration.Fresh[T]()}
+	if err := k.Schema.SetDefaults(change.New); err != nil {
+		return nil, err
+	}
+	if err := sent.Into(change.New); err != nil {
+		return nil, err
+	}
+	return change, k.receive(ctx, change)
+}
+
+func (k *CollectionOf[T]) receive(ctx context.Context, change *declaration.Change[T]) error {
+	if k.Receive == nil {
+		return nil
+	}
+	return k.Receive(ctx, change)
+}
+
+// ready completes and checks a new object, before its row is written.
+func (k *CollectionOf[T]) ready(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
+	if err := k.checkRefs(ctx, c, change, k.OwnerRefs); err != nil {
+		return err
+	}
+	if col := k.Column(declaration.TenantColumn); col.Name != "" {
+		reflect.ValueOf(change.New).Elem().FieldByIndex(col.Index).SetString(change.Tenant)
+	}
+	if err := k.run(ctx, c, change, k.Prepare); err != nil {
+		return err
+	}
+	if err := k.checkRefs(ctx, c, change, k.Refs); err != nil {
+		return err
+	}
+	return k.validate(ctx, c, change)
+}
+
+// insertAll writes new objects, and the rows of all of them in one statement. It leaves in them what they are by themselves, without what
+// they are linked with. Their rows have texts, numbers, truth values and UUIDs, and nothing that the database generates.
+func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, all []*declaration.Change[T]) error {
+	var names, values []string
+	for i, col := range k.Columns {
+		names, values = append(names, col.Name), append(values, col.Kind.FromList("e.value", i))
+	}
+	rows, objects := make([][]any, len(all)), make([]T, len(all))
+	for i, change := range all {
+		if err := k.ready(ctx, c, change); err != nil {
+			return err
+		}
+		objects[i] = change.New
+		for _, col := range k.Columns {
+			rows[i] = append(rows[i], reflect.ValueOf(change.New).Elem().FieldByIndex(col.Index).Interface())
+		}
+	}
+	list, err := json.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Exec(ctx, "INSERT INTO "+k.Table+" ("+strings.Join(names, ", ")+") SELECT "+strings.Join(values, ", ")+
+		" FROM json_each(CAST($1 AS text)) AS e", string(list)); err != nil {
+		return err
+	}
+	if err := k.LoadOwn(ctx, c, objects); err != nil {
+		return err
+	}
+	for _, change := range all {
+		changes.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
+		if k.Counted {
+			changes.Count(ctx)
+		}
+		if err := k.run(ctx, c, change, k.save, k.conclude); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertRow checks a new object, and writes its row.
+func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
+	if err := changes.MayMake(ctx); err != nil {
+		return err
+	}
+	if err := k.ready(ctx, c, change); err != nil {
+		return err
+	}
+	args := &query.Arguments{}
+	var names, values []string
+	row := reflect.ValueOf(change.New).Elem()
+	for _, col := range k.Columns {
+		if !col.Generated && !col.Computed {
+			names = append(names, col.Name)
+			values = append(values, args.Add(row.FieldByIndex(col.Index).Interface()))
+		}
+	}
+	stored, err := store.Get[T](ctx, c, "INSERT INTO "+k.Table+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(values, ", ")+
+		") RETURNING "+k.Selected(), args.Values...)
+	if err != nil {
+		return err
+	}
+	k.copyColumns(change.New, stored)
+	changes.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
+	if k.Counted {
+		changes.Count(ctx)
+	}
+	return nil
+}
+
+// copyColumns copies the columns of a row and leaves the other fields.
+func (k *CollectionOf[T]) copyColumns(to, from T) {
+	dst, src := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
+	for _, col := range k.Columns {
+		dst.FieldByIndex(col.Index).Set(src.FieldByIndex(col.Index))
+	}
+}
+
+// slow reports whether a nested attribute needs work that must not hold a transaction, such as the hash of a password. The operations that
+// take such an attribute then have Ahead.
+func (k *CollectionOf[T]) slow() bool {
+	return slices.ContainsFunc(k.Nested, func(name string) bool {
+		n := k.nestedAs(name)
+		return n != nil && n.Receive != nil
+	})
+}
+
+// drafted returns the object that the body of a POST describes, as it was drafted ahead, or now.
+func (k *CollectionOf[T]) drafted(ctx context.Context, r *rest.Request) (*DraftOf[T], error) {
+	if d, ok := r.Ahead.(*DraftOf[T]); ok {
+		return d, nil
+	}
+	sent, err := r.Object()
+	if err != nil {
+		return nil, err
+	}
+	return k.draft(ctx, r, sent, false)
+}
+
+func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	scope, err := k.engine.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	asked, err := k.edited(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	change := &declaration.Change[T]{Request: r, Tenant: scope, Carry: asked.carry}
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		defer changes.Bound(ctx)()
+		if err := k.load(ctx, c, change, nil); err != nil {
+			return err
+		}
+		var withheld []string
+		if change.Sent, withheld, err = k.KeepWithheld(ctx, change.Old, asked.sent); err != nil {
+			return err
+		}
+		kept := slices.DeleteFunc(slices.Clone(asked.nested), func(n sentNested[T]) bool { return slices.Contains(withheld, n.Name) })
+		if err := k.editNested(ctx, c, change, kept); err != nil {
+			return err
+		}
+		_, err = writeNested(ctx, c, change, kept)
+		return err
+	})
+	if err != nil || !k.Style.UpdateReply {
+		return rest.Reply{}, k.refused(err, change)
+	}
+	return k.reply(ctx, change.New, false)
+}
+
+// editNested changes a loaded object as the client sent it, with what nested attributes change in the object itself.
+func (k *CollectionOf[T]) editNested(ctx context.Context, c store.Conn, change *declaration.Change[T], nested []sentNested[T]) error {
+	return k.Update(ctx, c, change, func(o T) error {
+		if err := change.Sent.Into(o); err != nil {
+			return err
+		}
+		return prepareNested(ctx, c, change, nested)
+	})
+}
+
+// Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
+// Save, Changed and Committed. It serves operations that change a part of an object.
+func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, edit func(o T) error) error {
+	return k.changeIn(ctx, &declaration.Change[T]{Request: r}, func(_ context.Context, _ store.Conn, o T) error { return edit(o) }, nil)
+}
+
+// changeIn is change with an edit that reads the database. shown returns the part of the object that the client has read, and
+// names in If-Match; nil is the whole.
+func (k *CollectionOf[T]) changeIn(
+	ctx context.Context, change *declaration.Change[T], edit func(ctx context.Context, c store.Conn, o T) error, shown func(o T) any,
+) (err error) {
+	if change.Tenant == "" {
+		if change.Tenant, err = k.engine.TenantOf(ctx, change.Request); err != nil {
+			return err
+		}
+	}
+	return k.refused(k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := k.load(ctx, c, change, shown); err != nil {
+			return err
+		}
+		return k.Update(ctx, c, change, func(o T) error { return edit(ctx, c, o) })
+	}), change)
+}
+
+// load finds the object to change, and refuses if it is not the one that the client has read.
+func (k *CollectionOf[T]) load(ctx context.Context, c store.Conn, change *declaration.Change[T], shown func(o T) any) (err error) {
+	if err := rights.MayRead(ctx, c, k.Entity, change.Tenant); err != nil {
+		return err
+	}
+	if change.Old, err = k.NamedIn(ctx, c, change.Request, change.Tenant); err != nil {
+		return err
+	}
+	if err := rights.MayWrite(ctx, c, k.Entity, change.Tenant); err != nil {
+		return err
+	}
+	if len(change.Request.HTTP.Header.Values("If-Match")) == 0 && !k.Style.UpdateReply {
+		return nil
+	}
+	if err := k.LoadLinks(ctx, c, change.Tenant, []T{change.Old}); err != nil {
+		return err
+	}
+	if shown != nil {
+		return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
+	}
+	read, err := k.ForCaller(ctx, change.Old)
+	if err != nil {
+		return err
+	}
+	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
+}
+
+// Unchanged refuses to change what belongs to an object, such as its links, if If-Match says that the client has read another version of
+// the object, as a GET of it shows it to the caller. It runs in the transaction of the change.
+func (k *CollectionOf[T]) Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error {
+	if len(r.HTTP.Header.Values("If-Match")) == 0 {
+		return nil
+	}
+	object, err := k.Find(ctx, c, tenantUUID, fmt.Sprint(key))
+	if err != nil {
+		return err
+	}
+	read, err := k.ForCaller(ctx, object)
+	if err != nil {
+		return err
+	}
+	return rest.CheckIfMatch(r.HTTP.Header, read)
+}
+
+// keepFixed undoes changes of fixed columns, before any hook reads them.
+func (k *CollectionOf[T]) keepFixed(_ context.Context, _ store.Conn, change *declaration.Change[T]) error {
+	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
+	for _, col := range k.Columns {
+		if k.Fixed(col) {
+			after.FieldByIndex(col.Index).Set(before.FieldByIndex(col.Index))
+		}
+	}
+	return nil
+}
+
+// writeChanges writes the columns that differ. Fixed columns never do.
+func (k *CollectionOf[T]) writeChanges(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
+	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
+	args := &query.Arguments{}
+	var sets []string
+	for _, col := range k.Columns {
+		value := after.FieldByIndex(col.Index)
+		if !k.Fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.Index).Interface(), value.Interface()) {
+			sets = append(sets, col.Name+" = "+args.Add(value.Interface()))
+		}
+	}
+	if len(sets) == 0 {
+		return nil
+	}
+	changes.MemoryOf(ctx).Changed(k.Table)
+	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.Itself(change.Old, args), args.Values...)
+	return err
+}
+
+// Repoint makes all objects, of any tenant, that refer to one object by a column refer to another one, before the first is deleted: with
+// an audit entry and an event for each, and without the resource's hooks, which could refuse what an earlier release has stored. edit does
+// to an object what the statement does to its row.
+func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any, edit func(o T)) error {
+	objects, err := k.Select(ctx, c, column+" = $1", from)
+	if err != nil || len(objects) == 0 {
+		return err
+	}
+	changes.MemoryOf(ctx).Changed(k.Table)
+	if _, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+column+" = $1 WHERE "+column+" = $2", to, from); err != nil {
+		return err
+	}
+	for _, old := range objects {
+		changed := declaration.Cloned(old)
+		edit(changed)
+		if err := k.record(ctx, c, &declaration.Change[T]{Request: r, Tenant: k.TenantOf(old), Old: old, New: changed}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edited returns what the body of a PUT changes, as it was read ahead, or now. It has no object.
+func (k *CollectionOf[T]) edited(ctx context.Context, r *rest.Request) (*DraftOf[T], error) {
+	if d, ok := r.Ahead.(*DraftOf[T]); ok {
+		return d, nil
+	}
+	body := k.Partial
+	if k.recursive(r) {
+		body = k.bodies().update
+	}
+	sent, err := r.ObjectOf(body)
+	if err != nil {
+		return nil, err
+	}
+	change := &declaration.Change[T]{Request: r, Sent: sent}
+	if err := k.receive(ctx, change); err != nil {
+		return nil, err
+	}
+	out := &DraftOf[T]{request: r, sent: sent, carry: change.Carry}
+	if k.recursive(r) {
+		out.nested, err = k.receiveNested(ctx, r, sent, false)
+	}
+	return out, err
 }
