@@ -71,8 +71,14 @@ func (d DocumentOf[T]) On(e *Engine) *DocumentsOf[T] {
 func (d *DocumentsOf[T]) declare() []rest.Operation {
 	what, schema := d.k.Plural(d.k.Path), d.k.Schema
 	all := []rest.Operation{
-		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.k.engine.Reading(d.read)},
-		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.Style.CreateStatus, Reply: schema, Tagged: true, Handle: d.put},
+		{
+			Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true,
+			Handle: d.k.engine.Reading(d.read),
+		},
+		{
+			Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.Style.CreateStatus, Reply: schema, Tagged: true,
+			Handle: d.put,
+		},
 		{
 			Method: http.MethodPut, ID: "update", Summary: "Change the " + what, Description: "What is not sent and not required stays as it is.",
 			Body: schema, Success: http.StatusNoContent, Statuses: []int{http.StatusPreconditionFailed}, Handle: d.put,

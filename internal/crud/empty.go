@@ -35,7 +35,8 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 	var statements []string
 	for _, r := range e.relations {
 		if len(r.Only) > 0 && r.Left.Owned() {
-			statements = append(statements, "DELETE FROM "+r.table+" WHERE "+r.Left.Refers+" IN (SELECT "+r.Left.KeyColumn().Name+" FROM "+r.Left.Table+" WHERE tenant_uuid = $1)")
+			theirs := "SELECT " + r.Left.KeyColumn().Name + " FROM " + r.Left.Table + " WHERE tenant_uuid = $1"
+			statements = append(statements, "DELETE FROM "+r.table+" WHERE "+r.Left.Refers+" IN ("+theirs+")")
 		}
 	}
 	slices.Sort(statements)

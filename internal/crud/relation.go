@@ -150,8 +150,12 @@ func (l LinkOf[L, R]) join(e *Engine) *DeclaredRelation {
 	r := &DeclaredRelation{
 		name: cmp.Or(string(l.Relation), l.Table), table: l.Table, action: cmp.Or(l.Action, "update"), engine: e,
 		Only: l.Only, Strict: l.Strict, AcrossTenants: l.AcrossTenants, row: l.Row,
-		Left:   newSide(collectionOf[L](e), query.Side{Refers: l.LeftColumn, Position: l.Position}, DeclaredSide{Has: l.LeftHas, Deleted: l.LeftDeleted, Set: l.Set}),
-		Right:  newSide(collectionOf[R](e), query.Side{Refers: l.RightColumn}, DeclaredSide{Has: l.RightHas, Deleted: l.RightDeleted, Set: l.SetBack}),
+		Left: newSide(collectionOf[L](e), DeclaredSide{
+			Side: query.Side{Refers: l.LeftColumn, Position: l.Position}, Has: l.LeftHas, Deleted: l.LeftDeleted, Set: l.Set,
+		}),
+		Right: newSide(collectionOf[R](e), DeclaredSide{
+			Side: query.Side{Refers: l.RightColumn}, Has: l.RightHas, Deleted: l.RightDeleted, Set: l.SetBack,
+		}),
 		mayEnd: untyped(l.MayEnd), changed: untyped(l.Changed), committed: func(*link) {},
 	}
 	if l.Allow == nil {
@@ -317,9 +321,8 @@ func (s *DeclaredSide) linked() rights.Linked {
 }
 
 // newSide completes a side with its collection.
-func newSide(of linkable, join query.Side, s DeclaredSide) *DeclaredSide {
-	join.Entity, join.Joined = of.entity(), of
-	s.Side, s.collection = join, of
+func newSide(of linkable, s DeclaredSide) *DeclaredSide {
+	s.Entity, s.Joined, s.collection = of.entity(), of, of
 	return &s
 }
 

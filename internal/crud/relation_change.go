@@ -398,7 +398,8 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 		row := []string{args.Add(left), args.Add(right)}
 		for n, value := range l.values() {
 			if names[n+2] == r.Left.Position && l.place == last {
-				row = append(row, fmt.Sprintf("(SELECT coalesce(max(%s), -1) + %d FROM %s WHERE %s = %s)", r.Left.Position, i+1, r.table, r.Left.Refers, row[0]))
+				end := fmt.Sprintf("coalesce(max(%s), -1) + %d", r.Left.Position, i+1)
+				row = append(row, "(SELECT "+end+" FROM "+r.table+" WHERE "+r.Left.Refers+" = "+row[0]+")")
 				continue
 			}
 			row = append(row, args.Add(value))
@@ -497,7 +498,8 @@ func (d *diff) recordList(ctx context.Context, c store.Conn) error {
 	return audit.Write(ctx, c, d.request, audit.Change{
 		Tenant: cmp.Or(of.Tenant, d.tenant), Resource: of.Resource + "/" + d.list.Path, Object: of.Key,
 		Keys: [][]string{rights.AliasesOf(d.near.Entity, d.object).Keys}, Sides: []string{of.Resource}, Also: members,
-		Title: d.near.collection.titleOf(d.object), Before: map[string]any{d.list.Field: row.Texts(d.before)}, After: map[string]any{d.list.Field: row.Texts(after)},
+		Title:  d.near.collection.titleOf(d.object),
+		Before: map[string]any{d.list.Field: row.Texts(d.before)}, After: map[string]any{d.list.Field: row.Texts(after)},
 	})
 }
 
@@ -558,7 +560,8 @@ func (k *CollectionOf[T]) eachLinked(ctx context.Context, c store.Conn, change *
 	var each []string
 	for i, s := range k.sides {
 		if len(s.relation.Only) > 0 {
-			each = append(each, fmt.Sprintf("SELECT %d AS side WHERE EXISTS (SELECT 1 FROM %s WHERE %s = $1 AND %s IS NOT NULL)", i, s.Joining, s.Refers, s.other.Refers))
+			links := "SELECT 1 FROM " + s.Joining + " WHERE " + s.Refers + " = $1 AND " + s.other.Refers + " IS NOT NULL"
+			each = append(each, fmt.Sprintf("SELECT %d AS side WHERE EXISTS (%s)", i, links))
 		}
 	}
 	if len(each) == 0 {

@@ -155,6 +155,6 @@ func (s *DeclaredSide) refuseFull(ctx context.Context, c store.Conn, most int, k
 	if err != nil || len(full) == 0 {
 		return err
 	}
-	return s.relation.engine.Style.NotPermitted(fmt.Sprintf("A %s has at most %d %s.", declaration.Spaced(s.Singular), MaxLinks, declaration.Spaced(s.Set.Field)),
-		s.Refers, s.KeyColumn().Typed(full[0]))
+	sentence := fmt.Sprintf("A %s has at most %d %s.", declaration.Spaced(s.Singular), MaxLinks, declaration.Spaced(s.Set.Field))
+	return s.relation.engine.Style.NotPermitted(sentence, s.Refers, s.KeyColumn().Typed(full[0]))
 }

@@ -79,7 +79,8 @@ func (k *CollectionOf[T]) pick(ctx context.Context, c store.Conn, scope string, 
 		for i, n := range some {
 			conditions[i] = n.by + " = " + args.Add(n.value)
 		}
-		rows, err := store.Select[T](ctx, c, "SELECT "+k.Selected()+" FROM "+k.Table+" WHERE "+within+" AND ("+strings.Join(conditions, " OR ")+")", args.Values...)
+		where := within + " AND (" + strings.Join(conditions, " OR ") + ")"
+		rows, err := store.Select[T](ctx, c, "SELECT "+k.Selected()+" FROM "+k.Table+" WHERE "+where, args.Values...)
 		if err != nil {
 			return nil, err
 		}

@@ -83,7 +83,8 @@ func (r *DeclaredRelation) operation(kind string) rest.Operation {
 		op.Summary = "Dissociate " + left + " from every " + rest.Reading(r.engine.Words, other.Singular)
 		op.Access = rights.AccessOf(r.engine.Service, all, "delete")
 	case "list":
-		return other.collection.listIn(of.collection.parent(r.Left.otherReads(all)...), all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path), r.Left.among)
+		parent := of.collection.parent(of.otherReads(all)...)
+		return other.collection.listIn(parent, all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path), of.among)
 	case "list_back":
 		path := "/" + other.Path + "/{" + other.Param + "}/" + of.Path
 		return of.collection.listIn(other.collection.parent(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), r.Right.among)
@@ -113,7 +114,9 @@ func (s *DeclaredSide) otherReads(path string) []string {
 }
 
 // change finds the near object of a change, and the far one if both says that the path names it, and runs do, in one transaction.
-func (s *DeclaredSide) change(ctx context.Context, r *rest.Request, both bool, do func(ctx context.Context, c store.Conn, d *diff, far any) error) (rest.Reply, error) {
+func (s *DeclaredSide) change(
+	ctx context.Context, r *rest.Request, both bool, do func(ctx context.Context, c store.Conn, d *diff, far any) error,
+) (rest.Reply, error) {
 	e := s.relation.engine
 	scope, err := e.TenantOf(ctx, r)
 	if err != nil {

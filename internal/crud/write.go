@@ -55,11 +55,14 @@ func (k *CollectionOf[T]) conclude(ctx context.Context, c store.Conn, change *de
 	return k.record(ctx, c, change)
 }
 
-// run runs the hooks in this order, and returns the first error.
-func (k *CollectionOf[T]) run(ctx context.Context, c store.Conn, change *declaration.Change[T], hooks ...func(context.Context, store.Conn, *declaration.Change[T]) error) error {
-	for _, hook := range hooks {
-		if hook != nil {
-			if err := hook(ctx, c, change); err != nil {
+// step is one step of a change: a hook of the resource, or what the engine itself does.
+type step[T declaration.Pointer] func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error
+
+// run runs the steps in this order, and returns the first error. A hook that is not declared is nil.
+func (k *CollectionOf[T]) run(ctx context.Context, c store.Conn, change *declaration.Change[T], steps ...step[T]) error {
+	for _, step := range steps {
+		if step != nil {
+			if err := step(ctx, c, change); err != nil {
 				return err
 			}
 		}
@@ -292,7 +295,7 @@ func (k *CollectionOf[T]) makeDraft(ctx context.Context, draft *DraftOf[T], repl
 }
 
 // createIn reads the body and lets insert write the object, in one transaction.
-func (k *CollectionOf[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *declaration.Change[T]) error) (rest.Reply, error) {
+func (k *CollectionOf[T]) createIn(ctx context.Context, r *rest.Request, insert step[T]) (rest.Reply, error) {
 	scope, sent, err := k.engine.Begin(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err

@@ -58,8 +58,9 @@ func (e *Transactions) Bulk() rest.Operation {
 		Description: fmt.Sprintf("At most %d, all in the tenant of this request. Each also needs the access that it needs by itself. "+
 			"If one is refused, nothing is changed; each message then begins with the operation's position, and the status is that of "+
 			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
-		Query: []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
-		Body:  rest.SchemaOf[BulkRequest]().Exemplified(`{"dry_run":true,"operations":[{"method":"POST","path":"/users","body":{"firstname":"Ada"}}]}`), MaxBody: MaxLongBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
+		Query:   []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
+		Body:    rest.SchemaOf[BulkRequest]().Exemplified(`{"dry_run":true,"operations":[{"method":"POST","path":"/users","body":{"firstname":"Ada"}}]}`),
+		MaxBody: MaxLongBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
 		Statuses: []int{404, 405, 412}, Tenanted: true, Idempotent: true, Handle: e.bulk,
 		Ahead: func(ctx context.Context, r *rest.Request) (any, error) { return e.beginBulk(ctx, r) },
 	}
@@ -105,7 +106,8 @@ func (e *Transactions) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun
 	if err != nil {
 		return nil, err
 	}
-	run := &bulkRun{engine: e, request: r, asked: asked.Operations, dry: r.Bool("dry_run") || asked.DryRun, begun: make([]begunOperation, len(asked.Operations))}
+	run := &bulkRun{engine: e, request: r, asked: asked.Operations, dry: r.Bool("dry_run") || asked.DryRun}
+	run.begun = make([]begunOperation, len(run.asked))
 	for i := range run.asked {
 		one, err := run.nest(&run.asked[i])
 		if err != nil || one.Op().Ahead == nil {

@@ -146,7 +146,8 @@ func readKey(lines []string) (string, error) {
 	}
 	odd := func(r rune) bool { return r < '!' || r > '~' || strings.ContainsRune(`"\,;`, r) }
 	if len(lines) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, odd) {
-		return "", apierr.New(apierr.Invalid, "%s must be sent once, with 1 to %d visible ASCII characters without quotes, backslashes, commas and semicolons", keyHeader, maxKey)
+		return "", apierr.New(apierr.Invalid,
+			"%s must be sent once, with 1 to %d visible ASCII characters without quotes, backslashes, commas and semicolons", keyHeader, maxKey)
 	}
 	return key, nil
 }

@@ -75,7 +75,8 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 		declared: declared[T]{r},
 		Entity: &Entity{
 			Base: base, Path: r.Path, Singular: r.Singular, Param: r.Param, Title: r.Title, Rel: cmp.Or(r.Rel, Underscored(r.Path)), Table: r.Table,
-			Owner: cmp.Or(r.Owner, TenantColumn), Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists, Of: of, Columns: ColumnsOf(of),
+			Owner: cmp.Or(r.Owner, TenantColumn), Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists,
+			Of: of, Columns: ColumnsOf(of),
 			byName: map[string]Column{}, Schema: rest.SchemaFor(of), Only: r.Only, Nested: r.Nested, Search: r.Search, Subtree: r.Subtree,
 			Searches: len(r.Search) > 0 || r.SearchText != "" || len(r.Found) > 0, KeptBeside: map[string][]string{},
 		},
@@ -109,7 +110,8 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 	if k.Title == "" {
 		k.Title = Capitalized(r.Singular)
 	}
-	k.List = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant, Docs: map[string]string{}, Formats: map[string]string{}}
+	k.List = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant}
+	k.List.Docs, k.List.Formats = map[string]string{}, map[string]string{}
 	for name, match := range r.Matches {
 		k.List.Docs[name] = match.Doc
 		if match.Type == "date-time" {

@@ -42,7 +42,9 @@ func (k *Reader[T]) Page(ctx context.Context, c store.Conn, list rest.List, wher
 
 // page returns the rows of a query's page, of those for which where holds, and a page without items that has their number.
 // scope is the placeholder of the tenant in which the request acts.
-func (k *Reader[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *Arguments) (rows []*flagged[T], found Page[T], err error) {
+func (k *Reader[T]) page(
+	ctx context.Context, c store.Conn, query rest.List, where, scope string, args *Arguments,
+) (rows []*flagged[T], found Page[T], err error) {
 	by, where := k.ordered(ctx, query, where, scope, args)
 	everything := *args
 	conditions := []string{where}
@@ -158,7 +160,8 @@ func (k *Reader[T]) Count(ctx context.Context, c store.Conn, where string, args 
 		return store.Get[int](ctx, c, "SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM row_count WHERE table_name = '"+k.Table+"' AND "+where, args.Values...)
 	}
 	if k.Bounded > 0 {
-		return store.Get[int](ctx, c, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s WHERE %s LIMIT %d) AS bounded", k.from(where), where, k.Bounded), args.Values...)
+		some := fmt.Sprintf("SELECT 1 FROM %s WHERE %s LIMIT %d", k.from(where), where, k.Bounded)
+		return store.Get[int](ctx, c, "SELECT count(*) FROM ("+some+") AS bounded", args.Values...)
 	}
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.Values...)
 }
