@@ -45,7 +45,7 @@ func TestAddingAResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	const tests = "^(TestResources|TestDefinitionHasExamples|TestDefinitionHasLimits|TestEveryOperationNeedsItsAccess)$/./^desks$"
-	test := exec.CommandContext(t.Context(), "go", "test", "-pgo=off", "-overlay="+file, "-run="+tests, "-v", "./confdsvc")
+	test := exec.CommandContext(t.Context(), "go", "test", "-pgo=off", "-vet=off", "-ldflags=-s", "-overlay="+file, "-run="+tests, "-v", "./confdsvc")
 	test.Dir = top
 	out, err := test.CombinedOutput()
 	if err != nil || strings.Count(string(out), "/desks (") < 1 {
