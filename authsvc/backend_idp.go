@@ -22,7 +22,6 @@ type idpAnswer struct {
 	Items    []string `json:"items"`
 }
 
-// idpUsers is the body of PUT /idp/{idp_type}/users.
 type idpUsers struct {
 	Users []idpUser `json:"users" required:"true" maxItems:"1000"`
 }
@@ -37,7 +36,6 @@ type methodView struct {
 	AuthenticationMethod string `json:"authentication_method"`
 }
 
-// idpOperations set the method by which users log in.
 func (s *Service) idpOperations() []rest.Operation {
 	const one, users = "/idp/{idp_type}/users/{user_uuid}", "auth.idp.{idp_type}.users"
 	return []rest.Operation{
@@ -89,7 +87,6 @@ func (s *Service) changeMethodOfOne(ctx context.Context, r *rest.Request) (rest.
 	return rest.Reply{}, s.changeMethod(ctx, r, []string{user})
 }
 
-// checkMethod refuses a path that names no method.
 func checkMethod(method string) error {
 	if slices.Contains(idpTypes, method) {
 		return nil

@@ -46,7 +46,6 @@ type shownLDAP struct {
 	SearchFilters      *string `json:"search_filters"`
 }
 
-// declareDirectories declares the tenants' directories.
 func (s *Service) declareDirectories(e *crud.Engine) {
 	s.directories = crud.Document[LDAPConfig]{
 		Resource: crud.Resource[LDAPConfig]{
@@ -130,7 +129,6 @@ func (c *LDAPConfig) check() error {
 	return refused
 }
 
-// prepareLDAP seals the password that was sent.
 func (s *Service) prepareLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfig]) error {
 	c := change.New
 	for _, text := range []**string{&c.ProtocolSecurity, &c.BindDN, &c.SearchFilters, &c.BindPassword} {

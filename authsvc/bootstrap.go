@@ -83,7 +83,6 @@ func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 	return first, nil
 }
 
-// firstStart tries to create the first administrator.
 func (s *Service) firstStart(ctx context.Context, a Admin) (first FirstStart, err error) {
 	key, err := a.check()
 	if err == nil && a.Password != "" {
@@ -126,7 +125,6 @@ func (a Admin) check() (key string, err error) {
 	return key, nil
 }
 
-// maxUsername is the length of the longest username.
 const maxUsername = 256
 
 // Installation returns this installation's UUID, or "" before Bootstrap.

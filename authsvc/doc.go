@@ -4,8 +4,8 @@
 // Where to look:
 //
 //	service.go        what the service is made of, and its operations
-//	settings.go       what the operator chooses; config.go what of it the API shows, and whether the service can work;
-//	                  overview.go what it has decided in the last hour; words.go the texts of the definition
+//	settings.go       what the operator chooses; overview.go what of it the API shows, whether the service can work, and what it
+//	                  has decided in the last hour; words.go the texts of the definition
 //
 //	user.go           users, and the accounts of telephone users; register.go accounts of one's own
 //	group.go          groups

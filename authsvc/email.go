@@ -24,7 +24,6 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// userEmails is the body of PUT /users/{user_uuid}/emails.
 type userEmails struct {
 	Emails []userEmail `json:"emails" required:"true" maxItems:"100"`
 }
@@ -34,7 +33,6 @@ type userEmail struct {
 	Main    bool   `json:"main" default:"false" doc:"Exactly one address is the main one."`
 }
 
-// adminEmails is the body of PUT /admin/users/{user_uuid}/emails.
 type adminEmails struct {
 	Emails []adminEmail `json:"emails" required:"true" maxItems:"100"`
 }
@@ -45,7 +43,6 @@ type adminEmail struct {
 	Confirmed *bool  `json:"confirmed" doc:"null: as it is; a new address is not."`
 }
 
-// emailOperations replace a user's addresses, and confirm them.
 func (s *Service) emailOperations() []rest.Operation {
 	reply := &rest.Schema{Type: "array", Items: rest.SchemaOf[Email]()}
 	put := rest.Operation{
@@ -192,7 +189,6 @@ func (s *Service) writeEmails(ctx context.Context, tx store.Conn, user string, b
 	return nil
 }
 
-// keepEmail changes an address that stays.
 func (s *Service) keepEmail(ctx context.Context, tx store.Conn, user string, b Email, w adminEmail, by []voucher) error {
 	confirmed := b.Confirmed
 	if w.Confirmed != nil {
@@ -438,7 +434,6 @@ const (
 	resetsPassword  = "reset"
 )
 
-// newSingleUse stores a token and returns it.
 func newSingleUse(ctx context.Context, c store.Conn, kind, user, email string, validity time.Duration) (string, error) {
 	now, err := store.Get[time.Time](ctx, c, `SELECT now_utc()`)
 	if err != nil {
@@ -520,7 +515,6 @@ func sentToken(r *rest.Request) string {
 	return r.HTTP.Header.Get("X-Auth-Token")
 }
 
-// tokenParameter is ?token=.
 var tokenParameter = rest.Parameter{
 	Name: "token", Description: "The token of the mail, unless X-Auth-Token has it.", Schema: &rest.Schema{Type: "string"},
 }

@@ -20,13 +20,11 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// passwordChange is the body of PUT /users/{user_uuid}/password.
 type passwordChange struct {
 	Old string `json:"old_password" required:"true" minLength:"1" maxLength:"1024"`
 	New string `json:"new_password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for."`
 }
 
-// passwordOperations change and reset passwords.
 func (s *Service) passwordOperations() []rest.Operation {
 	return append([]rest.Operation{{
 		Method: http.MethodPut, Path: "/users/{user_uuid}/password", Access: "auth.users.{user_uuid}.password.update",
@@ -188,7 +186,6 @@ func passwordSet(tenant, user string, ended int64) audit.Change {
 // resetAccess lets an administrator set a user's password.
 const resetAccess = "auth.users.password.reset.{user_uuid}.create"
 
-// newPassword is the body of POST /users/password/reset.
 type newPassword struct {
 	Password *string `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for. null removes the password: nobody can log in with one."`
 }

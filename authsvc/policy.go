@@ -137,7 +137,6 @@ func writable(p *Policy) error {
 	return apierr.New(apierr.Forbidden, "This policy is read-only").Named("forbidden-policy").Of("policies")
 }
 
-// difference returns the elements of a that are not in b.
 func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(x string) bool { return slices.Contains(b, x) })
 }
@@ -154,7 +153,6 @@ func (s *Service) guardPolicy(ctx context.Context, c store.Conn, change *crud.Ch
 	return err
 }
 
-// savePolicy writes the accesses if they differ.
 func savePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
 	var before []string
 	if change.Old != nil {
@@ -247,7 +245,6 @@ func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud
 	return s.announceHoldings(ctx, c, holders, change.Carry.([]forget)...)
 }
 
-// policyAccessOperations add one access to a policy, and remove one.
 func (s *Service) policyAccessOperations() []rest.Operation {
 	edit := func(method, id, summary string, change func(p *Policy, access string) error) rest.Operation {
 		return rest.Operation{

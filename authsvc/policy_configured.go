@@ -344,7 +344,6 @@ func createConfigured(ctx context.Context, tx store.Conn, tenantUUID string) err
 	return nil
 }
 
-// unique returns the list without duplicates, in order.
 func unique(list []string) []string {
 	out := make([]string, 0, len(list))
 	seen := make(map[string]bool, len(list))

@@ -98,7 +98,6 @@ type holding struct {
 
 func (h holding) accesses() []string { return strings.Fields(h.Accesses) }
 
-// holdingsOf returns what each of the users holds now.
 func holdingsOf(ctx context.Context, c store.Conn, of users) ([]holding, error) {
 	return store.Select[holding](ctx, c, `
 		SELECT u.user_uuid, coalesce((SELECT string_agg(a.access, ' ') FROM `+holdings("u.user_uuid")+` h

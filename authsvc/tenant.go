@@ -482,7 +482,6 @@ func loadTenants(ctx context.Context, c store.Conn, tenants []*Tenant) error {
 	return err
 }
 
-// domain is one of a tenant's domain names.
 type domain struct {
 	UUID string `db:"uuid" json:"uuid"`
 	Name string `db:"name" json:"name"`
@@ -493,7 +492,6 @@ type domainsAnswer struct {
 	Total int      `json:"total"`
 }
 
-// tenantOperations list a tenant's domains, and move it.
 func (s *Service) tenantOperations() []rest.Operation {
 	return []rest.Operation{
 		{
@@ -526,7 +524,6 @@ func missing(err, instead error) error {
 	return err
 }
 
-// firstError returns the first error that is not nil.
 func firstError(errs ...error) error {
 	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
 	if i < 0 {

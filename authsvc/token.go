@@ -25,7 +25,6 @@ import (
 // maxAuthBody is the largest body of a login, in bytes.
 const maxAuthBody = 4 << 10
 
-// tokenRequest is the body of POST /token.
 type tokenRequest struct {
 	Expiration    int    `json:"expiration" minimum:"1" maximum:"315360000" doc:"Lifetime of the token, in seconds. When it is not sent, and at most: as the gateway is configured, by default 7200 and 315360000."`
 	AccessType    string `json:"access_type" enum:"online,offline" default:"online"`
@@ -206,7 +205,6 @@ func (req *tokenRequest) check() error {
 	return nil
 }
 
-// tokenRow is a row of auth_token.
 type tokenRow struct {
 	Digest      tokens.Digest
 	SessionUUID string
@@ -218,7 +216,6 @@ type tokenRow struct {
 	RefreshUUID string // empty: issued without one
 }
 
-// login is a token that is about to be issued.
 type login struct {
 	tokenRow
 	lifetime time.Duration
@@ -368,7 +365,6 @@ type liveRecord struct {
 
 var selectLiveRecord = liveTokenBy(", t.issued_at, t.user_agent, t.remote_addr")
 
-// record reads a live token's record.
 func (s *Service) record(ctx context.Context, token string) (tokenRecord, error) {
 	d := tokens.DigestOf(token)
 	t, err := store.Get[liveRecord](ctx, s.db, selectLiveRecord, d[:])

@@ -139,7 +139,6 @@ type offline struct {
 	sealed   []byte
 }
 
-// prepareOffline makes a refresh token, which may be needed.
 func (s *Service) prepareOffline(clientID string) (*offline, error) {
 	if s.sealer == nil {
 		return nil, apierr.New(apierr.NotImplemented, "This gateway has no key to keep refresh tokens with; ask for access_type online")
@@ -160,7 +159,6 @@ func noRefreshKey(err error) error {
 
 func refreshContext(id string) []byte { return []byte("auth_refresh_token." + id) }
 
-// refreshRow is a stored refresh token.
 type refreshRow struct {
 	UUID   string `db:"uuid"`
 	Sealed []byte `db:"sealed"`

@@ -36,7 +36,6 @@ type Session struct {
 const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid, u.username, t.mobile, t.issued_at AS created_at, t.expires_at, t.remote_addr, t.user_agent
 	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid WHERE t.expires_at > now_utc()) sessions`
 
-// declareSessions declares that sessions are listed and ended.
 func (s *Service) declareSessions(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Session]{
 		Path: "sessions", Singular: "session", Param: "session_uuid", Table: liveSessions, Keys: []string{"uuid"},
@@ -109,7 +108,6 @@ func writeEnd(ctx context.Context, tx store.Conn, r *rest.Request, user, session
 	return audit.Write(ctx, tx, r, audit.Change{Tenant: of, Resource: "users/sessions", Object: user, Before: map[string]any{"uuid": session}})
 }
 
-// tokenOf is a token and its user.
 type tokenOf struct {
 	Digest   []byte `db:"digest"`
 	UserUUID string `db:"user_uuid"`

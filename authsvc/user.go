@@ -593,7 +593,6 @@ func (s *Service) DeleteLogin(ctx context.Context, c store.Conn, r *rest.Request
 	return s.users.Delete(ctx, c, &crud.Change[User]{Request: r, Tenant: tenantUUID, Old: old})
 }
 
-// loginOf returns the account with a UUID in a tenant, or nil.
 func (s *Service) loginOf(ctx context.Context, c store.Conn, tenantUUID, userUUID string) (*User, error) {
 	found, err := s.users.Select(ctx, c, "uuid = $1 AND tenant_uuid = $2", userUUID, tenantUUID)
 	if err != nil || len(found) == 0 {

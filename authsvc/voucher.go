@@ -91,7 +91,6 @@ func alsoVouch(ctx context.Context, tx store.Conn, user, subject string, by []vo
 	return nil
 }
 
-// vouchersOf returns the vouchers for something of a user's.
 func vouchersOf(ctx context.Context, c store.Conn, user string, subjects ...string) ([]voucher, error) {
 	var out []voucher
 	for _, subject := range subjects {
@@ -118,7 +117,6 @@ func vouchForTenant(ctx context.Context, tx store.Conn, tenantUUID, subject stri
 	return nil
 }
 
-// vouchersOfTenant returns the vouchers for something of a tenant's.
 func vouchersOfTenant(ctx context.Context, c store.Conn, tenantUUID, subject string) ([]voucher, error) {
 	return store.Select[voucher](ctx, c, `SELECT by_uuid, false AS fresh FROM auth_tenant_voucher
 		WHERE tenant_uuid = $1 AND subject = $2 ORDER BY by_uuid`, tenantUUID, subject)

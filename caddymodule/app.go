@@ -186,7 +186,6 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return events.(*caddyevents.App).On("started", started{a})
 }
 
-// resolve fills in placeholders and defaults.
 func (a *App) resolve(repl *caddy.Replacer) {
 	setting := func(field *string, env, fallback string) {
 		*field = cmp.Or(repl.ReplaceAll(*field, ""), repl.ReplaceAll("{env."+env+"}", ""), fallback)

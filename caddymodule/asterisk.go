@@ -47,7 +47,6 @@ type Asterisk struct {
 	live bool // changes reach it at once, if confd's configuration says so
 }
 
-// resolveAsterisk fills in placeholders and defaults.
 func (a *App) resolveAsterisk(setting func(field *string, env, fallback string)) {
 	if a.Asterisk == nil {
 		a.Asterisk = new(Asterisk)
@@ -159,7 +158,6 @@ const (
 	plainOff = "off"
 )
 
-// resolveHelpers fills in placeholders and defaults.
 func (a *App) resolveHelpers(setting func(field *string, env, fallback string)) {
 	if a.Helpers == nil {
 		a.Helpers = new(HelperFiles)

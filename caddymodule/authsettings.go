@@ -140,7 +140,6 @@ func (d *Directories) reach(repl *caddy.Replacer) (r ldap.Reach, err error) {
 	return r, nil
 }
 
-// loadSettings reads the settings of the authentication service.
 func (a *App) loadSettings(repl *caddy.Replacer) (err error) {
 	if a.settings.Passwords, err = a.Passwords.settings(); err != nil {
 		return err
@@ -317,7 +316,6 @@ func clientIP(r *http.Request) string {
 	return authsvc.PeerIP(r)
 }
 
-// from returns the origin of a request, from its context.
 func from(ctx context.Context) tokens.From {
 	ip, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
 	return tokens.FromAddress(ip)
@@ -368,7 +366,6 @@ type ConfiguredGroup struct {
 	Policies []string `json:"policies"`
 }
 
-// loadConfigured reads the policies and groups that the configuration puts into the database.
 func (a *App) loadConfigured() error {
 	var c authsvc.Configured
 	for _, p := range a.DefaultPolicies {

@@ -81,7 +81,6 @@ func (a *App) checkFolder(path string) error {
 	return nil
 }
 
-// unlockData releases the data folder.
 func (a *App) unlockData() error {
 	if a.locked == "" {
 		return nil

@@ -4,11 +4,10 @@
 //	app.go          the ringfence app: what an operator configures
 //	engine.go       what outlives a reload: database, services, token cache
 //	gate.go         http.handlers.ringfence_gate
-//	services.go     http.handlers.ringfence_{auth,confd,helpers}
+//	services.go     http.handlers.ringfence_{auth,confd,helpers,local,console,health}
 //	authsettings.go settings of the authentication service
-//	tokens.go       ringfence.tokens.{local,remote}: the sources of tokens
-//	backends.go     ringfence.auth.backends.{database,ldap}: backends that check logins
-//	health.go       /healthz and /readyz
+//	guests.go       ringfence.tokens, ringfence.auth.backends and ringfence.auth.external: sources of tokens, backends that
+//	                check logins, and plugins that link users to external services
 //	operatorsocket.go  what the commands that manage ask of a gateway that runs
 //	metrics.go      counters that survive a reload
 //	command_*.go    ringfence admin

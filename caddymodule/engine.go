@@ -201,7 +201,6 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 	return first, nil
 }
 
-// sweepEvery is how often expired tokens are removed.
 const sweepEvery = time.Minute
 
 // sweep removes expired tokens until the engine ends. A token is worthless as soon as it expires, so nothing depends on when it
@@ -269,10 +268,8 @@ func (e *engine) Destruct() error {
 	return errors.Join(e.db.Close(), e.metrics.release())
 }
 
-// processStart is when this node started.
 var processStart = time.Now()
 
-// describeNode describes this process for the overview.
 func describeNode() authsvc.Node {
 	node := authsvc.Node{Version: Version, StartedAt: processStart}
 	if served := certificate.InUse(); len(served) > 0 {

@@ -325,7 +325,6 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	return g, nil
 }
 
-// readOption reads one line of the block.
 func (g *Gate) readOption(d *caddyfile.Dispenser) error {
 	return parse(d, []option{
 		{"prefix", onlyOne(&g.Prefix)},
@@ -377,7 +376,6 @@ func (a *App) requirements(method, path string) (authsvc.Requirement, error) {
 	return need, nil
 }
 
-// explains adds the routers of a gate that is being provisioned.
 func (a *App) explains(routers []gate.Router) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -112,7 +112,6 @@ func (m *metrics) Decided(service, outcome string) {
 	}
 }
 
-// statusClasses are the values of the label status.
 var statusClasses = [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
 // Answered counts one response and its latency (gate.Observer).

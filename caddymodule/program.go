@@ -71,7 +71,6 @@ func useDefaults() error {
 	return os.Setenv(socketVariable, filepath.Join(dataFolder(), "admin.sock"))
 }
 
-// dataFolder returns the data folder that the environment names.
 func dataFolder() string { return cmp.Or(os.Getenv("RINGFENCE_DATA"), "data") }
 
 func prepare(args []string) error {

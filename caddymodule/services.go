@@ -5,13 +5,21 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/ringfence/ringfence/console"
 	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
@@ -36,6 +44,12 @@ func init() {
 		return confd, confd.parse(h)
 	})
 	httpcaddyfile.RegisterHandlerDirective("ringfence_helpers", parseHelpers)
+	caddy.RegisterModule(new(Console))
+	httpcaddyfile.RegisterHandlerDirective("ringfence_console", parseBare(func() caddyhttp.MiddlewareHandler { return new(Console) }))
+	httpcaddyfile.RegisterDirectiveOrder("ringfence_console", httpcaddyfile.Before, "respond")
+	caddy.RegisterModule(new(Health))
+	httpcaddyfile.RegisterHandlerDirective("ringfence_health", parseBare(func() caddyhttp.MiddlewareHandler { return new(Health) }))
+	httpcaddyfile.RegisterDirectiveOrder("ringfence_health", httpcaddyfile.Before, "redir") // and so before every gate
 }
 
 // Auth serves the authentication service to requests that a ringfence_gate has let through.
@@ -240,6 +254,163 @@ func (*Local) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.H
 	return err
 }
 
+// Console serves the console below /console/, to everybody: it holds nothing secret, and requests made in it go through the
+// gate.
+type Console struct {
+	// handler is made at the first request: all gates of the configuration are known then, with the definitions that they were given.
+	handler func() (http.Handler, error)
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Console) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_console", New: func() caddy.Module { return new(Console) }}
+}
+
+// Provision looks for the services.
+func (c *Console) Provision(ctx caddy.Context) error {
+	app, err := loadApp(ctx)
+	if err != nil {
+		return err
+	}
+	c.handler = sync.OnceValues(func() (http.Handler, error) { return app.console() })
+	return nil
+}
+
+// console returns the console of all services that this configuration's gates guard and that have a definition.
+func (a *App) console() (http.Handler, error) {
+	var entries []console.Entry
+	for _, s := range a.services() {
+		entries = append(entries, console.Entry{
+			Name: s.Name, Title: s.Title, Prefix: s.Prefix, Definition: s.Prefix + "/api/openapi.json",
+			Mails: s.Name == "auth" && a.Mail != nil,
+		})
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, router := range a.routers {
+		d, ok := router.(*gate.Definition)
+		if !ok || slices.ContainsFunc(entries, func(e console.Entry) bool { return e.Name == d.Name() }) {
+			continue
+		}
+		document, err := d.Shown()
+		if err != nil {
+			return nil, fmt.Errorf("showing the definition of %s: %w", d.Name(), err)
+		}
+		entries = append(entries, console.Entry{Name: d.Name(), Title: d.Name(), Prefix: d.Prefix(), Document: document})
+	}
+	return console.New(entries)
+}
+
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	handler, err := c.handler()
+	if err != nil {
+		return err
+	}
+	handler.ServeHTTP(w, r)
+	return nil
+}
+
+// Health serves GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database is reachable and the folders of the data and of
+// the database can be written, and 503 with the reason otherwise, as of a second ago at most. Both are for load balancers: they need no token, and reveal only the
+// state. It passes other paths on.
+type Health struct {
+	app     *App
+	unready atomic.Bool
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Health) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_health", New: func() caddy.Module { return new(Health) }}
+}
+
+// Provision takes the app.
+func (h *Health) Provision(ctx caddy.Context) (err error) {
+	h.app, err = loadApp(ctx)
+	return err
+}
+
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	switch r.URL.Path {
+	case "/healthz":
+		return state(w, r, http.StatusOK, "alive")
+	case "/readyz":
+		err := h.app.ready(r.Context())
+		if r.Context().Err() != nil { // the client has left, which says nothing of the database
+			return nil
+		}
+		h.log(err)
+		if err != nil {
+			w.Header().Set("Retry-After", "2")
+			return state(w, r, http.StatusServiceUnavailable, unreadiness(err))
+		}
+		return state(w, r, http.StatusOK, "ready")
+	default:
+		return next.ServeHTTP(w, r)
+	}
+}
+
+// log reports a change of state once, not at every probe. The start has its own messages.
+func (h *Health) log(err error) {
+	if errors.Is(err, errNotStarted) || h.unready.Swap(err != nil) == (err != nil) {
+		return
+	}
+	if err != nil {
+		h.app.log.Warn("not ready: "+unreadiness(err), "error", err)
+		return
+	}
+	h.app.log.Info("ready again")
+}
+
+// errUnwritable is that the data folder, or that of an SQLite database, cannot be written, and errNoRoom that its disk is full.
+var (
+	errUnwritable = errors.New("disk not writable")
+	errNoRoom     = errors.New("disk full")
+)
+
+// unreadiness says in a few words why no requests can be served now.
+func unreadiness(err error) string {
+	for _, reason := range []error{errNoRoom, errUnwritable} {
+		if errors.Is(err, reason) {
+			return reason.Error()
+		}
+	}
+	return "database unavailable"
+}
+
+// roomTried is how much is written to see whether there is room: more than an ordinary transaction adds to a database.
+const roomTried = 64 << 10
+
+// tryRoom returns an error if one of the folders cannot take another file. It tries, because quotas and broken disks do not show in numbers.
+func tryRoom(folders []string) error {
+	for _, folder := range folders {
+		name := filepath.Join(folder, ".room")
+		err := os.WriteFile(name, make([]byte, roomTried), 0o600)
+		if removed := os.Remove(name); err == nil { // what was written of it too
+			err = removed
+		}
+		switch {
+		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+			return fmt.Errorf("%w: %w", errNoRoom, err)
+		case err != nil:
+			return fmt.Errorf("%w: %w", errUnwritable, err)
+		}
+	}
+	return nil
+}
+
+func state(w http.ResponseWriter, r *http.Request, status int, text string) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return nil
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, err := w.Write([]byte(`{"status":"` + text + `"}`))
+	return err
+}
+
 var (
 	_ caddyhttp.MiddlewareHandler = (*Auth)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Confd)(nil)
@@ -252,4 +423,8 @@ var (
 	_ caddy.Validator             = (*Helpers)(nil)
 	_ caddyfile.Unmarshaler       = (*RemoteTokens)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Local)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Console)(nil)
+	_ caddy.Provisioner           = (*Console)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Health)(nil)
+	_ caddy.Provisioner           = (*Health)(nil)
 )

@@ -171,7 +171,6 @@ func (t *telephone) warn(left []leftout.Omission) {
 	}
 }
 
-// states returns the users' states as they are stored.
 func (t *telephone) states(ctx context.Context) ([]apply.State, error) {
 	users, err := t.snapshots.Users(ctx)
 	if err != nil {
@@ -241,7 +240,6 @@ func (t *telephone) tenantChanged() {
 	}
 }
 
-// current returns the service of the configuration in use.
 func (t *telephone) current() (*apply.Service, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -434,7 +434,6 @@ func (h *Host) agree(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	}}), nil
 }
 
-// authorization returns a pending authorization, and the address to which it leads.
 func (h *Host) authorization(ctx context.Context, authType, state string) (pending, *url.URL, error) {
 	p, err := h.find(ctx, h.db, authType, state)
 	if err != nil {
@@ -444,7 +443,6 @@ func (h *Host) authorization(ctx context.Context, authType, state string) (pendi
 	return p, service, err
 }
 
-// destination returns the external service's address.
 func (h *Host) destination(p *pending, authType string) (*url.URL, error) {
 	text, err := h.unseal(p.Destination, p.row(destinationRow, authType))
 	if err != nil {
@@ -470,7 +468,6 @@ func cookieName(state string) string {
 	return "__Host-ringfence-connect-" + hex.EncodeToString(digest[:8])
 }
 
-// newCookie returns 256 random bits.
 func newCookie() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails: it ends the program instead
@@ -497,13 +494,11 @@ func setCookie(name, value string, maxAge int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: maxAge, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
-// with adds a cookie to a reply.
 func with(c *http.Cookie, reply rest.Reply) rest.Reply {
 	reply.Header.Add("Set-Cookie", c.String())
 	return reply
 }
 
-// callbackTime is the time limit of a callback.
 const callbackTime = 30 * time.Second
 
 // authorizeOperation is the page to which an external service sends users back. They have a browser and no token; the state and

@@ -91,7 +91,6 @@ func (h *Host) With(plugins []Plugin, publicURL string) (*Host, error) {
 	return &Host{shared: h.shared, plugins: plugins, publicURL: strings.TrimSuffix(publicURL, "/")}, nil
 }
 
-// plugin returns the plugin of a type, or nil.
 func (h *Host) plugin(authType string) Plugin {
 	for _, p := range h.plugins {
 		if p.Type() == authType {
@@ -151,7 +150,6 @@ func keyMissing(err error) error {
 	return err
 }
 
-// seal encrypts a value for a row.
 func (h *shared) seal(value []byte, row string) ([]byte, error) {
 	if h.sealer == nil {
 		return nil, errNoKey()
@@ -163,7 +161,6 @@ func (h *shared) seal(value []byte, row string) ([]byte, error) {
 	return blob, nil
 }
 
-// unseal decrypts a row's value.
 func (h *shared) unseal(blob []byte, row string) ([]byte, error) {
 	if h.sealer == nil {
 		return nil, errNoKey()

@@ -100,7 +100,6 @@ func decodeStored(text []byte, into any) error {
 	return nil
 }
 
-// storedLink is a row of auth_external.
 type storedLink struct {
 	sealed []byte
 	data   json.RawMessage

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -231,17 +230,9 @@ func bodyOf(r *rest.Request) (json.RawMessage, error) {
 
 // parseObject reads a body whose property names the client may choose.
 func parseObject(r *rest.Request) (map[string]any, error) {
-	var text []byte
-	var err error
-	if r.HTTP.Body != nil {
-		text, err = io.ReadAll(r.HTTP.Body)
-	}
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge), errors.Is(err, context.Canceled):
+	text, err := r.ReadBody()
+	if err != nil {
 		return nil, err
-	case err != nil:
-		return nil, Refuse(http.StatusBadRequest, err, "The body ended before all of it had come")
 	}
 	value, err := rest.ParseJSON(text)
 	if err != nil {
@@ -254,7 +245,6 @@ func parseObject(r *rest.Request) (map[string]any, error) {
 	return object, nil
 }
 
-// unknownType refuses an unknown type.
 func unknownType(authType string) error {
 	return &apierr.Error{
 		Kind: apierr.NotFound, ID: "unknown-external-auth-type", Resource: tag, Details: map[string]any{"type": authType},

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -63,23 +64,12 @@ type Config struct {
 	Templates string
 }
 
-// withDefaults sets the zero fields to their defaults.
 func (c Config) withDefaults() Config {
-	if c.TLS == "" {
-		c.TLS = StartTLS
-	}
-	if c.Port == 0 {
-		c.Port = map[string]int{StartTLS: 587, ImplicitTLS: 465, NoTLS: 25}[c.TLS]
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.ConfirmationValidity == 0 {
-		c.ConfirmationValidity = DefaultValidity
-	}
-	if c.ResetValidity == 0 {
-		c.ResetValidity = DefaultValidity
-	}
+	c.TLS = cmp.Or(c.TLS, StartTLS)
+	c.Port = cmp.Or(c.Port, map[string]int{StartTLS: 587, ImplicitTLS: 465, NoTLS: 25}[c.TLS])
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.ConfirmationValidity = cmp.Or(c.ConfirmationValidity, DefaultValidity)
+	c.ResetValidity = cmp.Or(c.ResetValidity, DefaultValidity)
 	return c
 }
 
@@ -116,7 +106,6 @@ func (c Config) hostless() error {
 	return nil
 }
 
-// tlsConfig returns the configuration that verifies the mail server's certificate.
 func (c Config) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{ServerName: c.Host, MinVersion: tls.VersionTLS12}
 	if c.CAFile == "" {
@@ -133,7 +122,6 @@ func (c Config) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// parseFrom reads the sender.
 func parseFrom(from string) (*mail.Address, error) {
 	address, err := mail.ParseAddress(from)
 	if err != nil {
@@ -148,7 +136,6 @@ func parseFrom(from string) (*mail.Address, error) {
 	return address, nil
 }
 
-// parseBase reads the base URL.
 func parseBase(base string) (*url.URL, error) {
 	u, err := parseAbsolute(base)
 	switch {

@@ -162,7 +162,6 @@ const (
 
 var templateNames = []string{confirmationText, confirmationHTML, resetText, resetHTML, confirmedHTML}
 
-// letter is the data of a mail's templates.
 type letter struct {
 	Recipient
 	Name    string
@@ -176,23 +175,19 @@ func newLetter(to Recipient, link, site string, valid time.Duration) letter {
 	return letter{Recipient: to, Name: to.name(), Account: to.account(), Link: link, Valid: inWords(valid), Site: site}
 }
 
-// page is the data of the confirmation page's template.
 type page struct {
 	Address string
 	Site    string
 }
 
-// executor is a text or HTML template.
 type executor interface {
 	Execute(w io.Writer, data any) error
 }
 
-// mailTemplate renders one kind of mail.
 type mailTemplate struct {
 	subject, text, html executor
 }
 
-// templates are all the templates of this package.
 type templates struct {
 	confirmation, reset mailTemplate
 	confirmed           executor
@@ -279,7 +274,6 @@ func loadText(folder, name string) (*texttemplate.Template, error) {
 	return load(folder, name, texttemplate.New(name).Parse)
 }
 
-// load reads and parses a template.
 func load[T any](folder, name string, parse func(text string) (*T, error)) (*T, error) {
 	text, err := source(folder, name)
 	if err != nil {

@@ -12,6 +12,7 @@
 package throttle
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -60,7 +61,6 @@ type Throttle struct {
 // New returns a Throttle that keeps the counts in a database.
 func New(db store.DB) *Throttle { return &Throttle{db: db} }
 
-// count is a row of auth_limit.
 type count struct {
 	Now     time.Time `db:"now"`
 	Subject []byte    `db:"subject"`
@@ -197,15 +197,15 @@ const (
 
 // WithDefaults replaces zero fields by their defaults, and refuses limits that contradict each other.
 func (l Limits) WithDefaults() (Limits, error) {
-	fill(&l.FreeGuesses, 10)
-	fill(&l.Delay, time.Second)
-	fill(&l.MaxDelay, 15*time.Minute)
-	fill(&l.ForgetAfter, 2*time.Hour)
-	fill(&l.TrustFor, 30*24*time.Hour)
-	fill(&l.NetworkGuesses, Rate{200, 5 * time.Second})
-	fill(&l.Mails, Rate{3, 15 * time.Minute})
-	fill(&l.MailRequests, Rate{20, time.Minute})
-	fill(&l.Registrations, Rate{5, 10 * time.Minute})
+	l.FreeGuesses = cmp.Or(l.FreeGuesses, 10)
+	l.Delay = cmp.Or(l.Delay, time.Second)
+	l.MaxDelay = cmp.Or(l.MaxDelay, 15*time.Minute)
+	l.ForgetAfter = cmp.Or(l.ForgetAfter, 2*time.Hour)
+	l.TrustFor = cmp.Or(l.TrustFor, 30*24*time.Hour)
+	l.NetworkGuesses = cmp.Or(l.NetworkGuesses, Rate{200, 5 * time.Second})
+	l.Mails = cmp.Or(l.Mails, Rate{3, 15 * time.Minute})
+	l.MailRequests = cmp.Or(l.MailRequests, Rate{20, time.Minute})
+	l.Registrations = cmp.Or(l.Registrations, Rate{5, 10 * time.Minute})
 	if l.FreeGuesses < 1 || l.FreeGuesses > maxBurst || l.Delay < time.Millisecond ||
 		l.MaxDelay < l.Delay || l.ForgetAfter < l.MaxDelay || l.TrustFor < l.ForgetAfter || l.TrustFor > maxTrust {
 		return l, errors.New("limits of guesses: from one to a million are free, and the times, from a millisecond to ten years, " +
@@ -217,13 +217,6 @@ func (l Limits) WithDefaults() (Limits, error) {
 		}
 	}
 	return l, nil
-}
-
-func fill[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // window is how far in the future the next free moment of a rate may be.

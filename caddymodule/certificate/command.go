@@ -50,26 +50,16 @@ certificate of an authority served in its place, it shows that one.
 }
 
 func showCertificate(cmd *cobra.Command, _ []string) error {
-	data, err := cmd.Flags().GetString("data")
-	if err != nil {
-		return err
-	}
-	onlyPEM, err := cmd.Flags().GetBool("pem")
-	if err != nil {
-		return err
-	}
-	file, err := cmd.Flags().GetString("config")
-	if err != nil {
-		return err
-	}
-	config, err := commands.ReadConfig(file)
+	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	onlyPEM := flag("pem") == "true"
+	config, err := commands.ReadConfig(flag("config"))
 	if err != nil {
 		return err
 	}
 	if config != nil && !config.SelfSigned && len(config.Certificates)+len(config.Managed) > 0 {
 		return showIssued(cmd.OutOrStdout(), config, onlyPEM)
 	}
-	folder, err := folderOf(data)
+	folder, err := folderOf(flag("data"))
 	if err != nil {
 		return err
 	}

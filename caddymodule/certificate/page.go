@@ -244,7 +244,6 @@ var anyone = &tls.ClientHelloInfo{
 	SignatureSchemes:  []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256, tls.ECDSAWithP384AndSHA384, tls.Ed25519, tls.PSSWithSHA256},
 }
 
-// hosts returns the names of a server's sites.
 func hosts(routes caddyhttp.RouteList) (names []string) {
 	for _, route := range routes {
 		for _, set := range route.MatcherSets {

@@ -69,7 +69,6 @@ type plainPort struct {
 // maxAnswer is the longest answer read, in bytes: a preview may be long.
 const maxAnswer = 256 << 20
 
-// call sends a request, and reads the answer.
 func (p plainPort) call(ctx context.Context, method, path string, into any) error {
 	r, err := http.NewRequestWithContext(ctx, method, p.address+path, http.NoBody)
 	if err != nil {
@@ -98,7 +97,6 @@ func (p plainPort) call(ctx context.Context, method, path string, into any) erro
 	return nil
 }
 
-// preview shows how the live files would change.
 func (p plainPort) preview(ctx context.Context, out io.Writer) error {
 	var preview jobs.Preview
 	if err := p.call(ctx, http.MethodGet, "/apply/preview", &preview); err != nil {
@@ -117,7 +115,6 @@ func (p plainPort) preview(ctx context.Context, out io.Writer) error {
 	return writeLeftOut(out, preview.LeftOut)
 }
 
-// writeLeftOut names what is not in the files.
 func writeLeftOut(out io.Writer, l leftout.Omissions) error {
 	for _, line := range l.Lines() {
 		if _, err := fmt.Fprintln(out, "left out: "+line); err != nil {
@@ -127,7 +124,6 @@ func writeLeftOut(out io.Writer, l leftout.Omissions) error {
 	return nil
 }
 
-// jobEvery is how often a job is asked for.
 const jobEvery = 200 * time.Millisecond
 
 // waiting is since when a job has waited, and whether that was said.

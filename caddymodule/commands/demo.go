@@ -166,7 +166,6 @@ func (d demo) groups(ctx context.Context, members []string, inside string) error
 	return nil
 }
 
-// confd is the prefix of the configuration service.
 const confd = "/api/confd/1.1"
 
 func (d demo) create(ctx context.Context, path string, body, into any) error {

@@ -99,7 +99,6 @@ func explainArguments(cmd *cobra.Command) {
 	}
 }
 
-// rootHelp lists all commands.
 func rootHelp() string {
 	rest := maps.Clone(caddycmd.Commands())
 	var text strings.Builder

@@ -54,7 +54,6 @@ One that has the embedded database is asked to do it, through its admin socket.
 	}
 }
 
-// verbCommand returns the command of a verb.
 func verbCommand(k operator.Kind, verb string) *cobra.Command {
 	cmd := &cobra.Command{Use: verb, SilenceUsage: true}
 	one := cmp.Or(k.Key, "uuid")
@@ -129,7 +128,6 @@ func passwordOfNew(cmd *cobra.Command, k operator.Kind) (string, error) {
 	return password, err
 }
 
-// loginCommand is `token add`.
 func loginCommand(cmd *cobra.Command) *cobra.Command {
 	cmd.Use, cmd.Short, cmd.Args = "add <username> --server <address>", "Logs a user in, and prints the token", cobra.ExactArgs(1)
 	cmd.Long = "Reads the password from the terminal, or the first line of standard input.\n\n" +
@@ -233,7 +231,6 @@ func run(do func(c *operator.Client, cmd *cobra.Command, args []string) error) f
 	}
 }
 
-// remoteTimeout bounds one request to a gateway.
 const remoteTimeout = time.Minute
 
 func remoteClient(cmd *cobra.Command, server string) (*operator.Client, error) {

@@ -135,7 +135,6 @@ func placeOf(cmd *cobra.Command) place {
 	return place{data, cmp.Or(flagOf(cmd, "database"), os.Getenv("RINGFENCE_DATABASE"), open.SQLiteScheme+filepath.Join(data, "ringfence.db"))}
 }
 
-// openTimeout bounds opening and migrating.
 const openTimeout = 2 * time.Minute
 
 // openExisting opens a database, which must be one that a gateway has created.
@@ -186,7 +185,6 @@ func progressOn[N int | int64](w io.Writer, what string) func(done, of N) {
 	}
 }
 
-// isTerminal reports whether an input or output is a terminal.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

@@ -88,7 +88,6 @@ func Create(ctx context.Context, o Options, w io.Writer) (_ *Manifest, err error
 	return m, archive.end(m)
 }
 
-// schema returns the tables of a version of the schema, from a database that is made for this.
 func schema(ctx context.Context, version int64) (_ []table, err error) {
 	folder, err := os.MkdirTemp("", "ringfence-schema-")
 	if err != nil {
@@ -127,10 +126,8 @@ func begin(ctx context.Context, tx store.Conn, engine string, tables []table, mo
 	return nil
 }
 
-// writer writes the members of an archive.
 type writer struct{ zip *zip.Writer }
 
-// add writes a member.
 func (w *writer) add(name string, write func(w io.Writer) error) (Member, error) {
 	member, err := w.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
 	if err != nil {
@@ -199,7 +196,6 @@ func (w *writer) tables(ctx context.Context, o Options, m *Manifest, tables []ta
 	return err
 }
 
-// files adds the files of the data folder.
 func (w *writer) files(o Options, m *Manifest) error {
 	keys := ""
 	m.Files = []Member{}

@@ -71,7 +71,6 @@ func tableMember(name string) string { return tablePrefix + name + tableSuffix }
 // certificate that does not fit its key is made anew, and never the other way round.
 var dataFiles = []string{keyFile, "tls/key.pem", "tls/certificate.pem", "admin-credentials"}
 
-// keyFile holds the sealing keys.
 const keyFile = "sealing-key"
 
 // maxFile is the size of the largest of dataFiles, in bytes.
@@ -210,7 +209,6 @@ func (f *File) check(ctx context.Context) error {
 	return nil
 }
 
-// read reads a small member.
 func (f *File) read(name string, limit int64) ([]byte, error) {
 	member := f.members[name]
 	if member == nil {
@@ -296,7 +294,6 @@ func (m *Manifest) table(name string) TableMember {
 	return TableMember{}
 }
 
-// sealingKeys returns the content of the key file, or "".
 func (f *File) sealingKeys() (string, error) {
 	for _, m := range f.Manifest.Files {
 		if strings.TrimPrefix(m.Name, filePrefix) == keyFile {

@@ -75,7 +75,6 @@ func readTime(text []byte) (any, error) {
 	return time.Parse(timeForm, s.(string))
 }
 
-// table is a table of a schema.
 type table struct {
 	Name    string
 	Columns []Column
@@ -163,7 +162,6 @@ func rowsOf(engine string, c store.Conn) rows {
 	}
 }
 
-// encode returns a row as a line.
 func (t table) encode(row []any) ([]byte, error) {
 	line := make([]any, len(row))
 	for i, v := range row {

@@ -147,7 +147,6 @@ func (w *upstreamWriter) cut() {
 	}
 }
 
-// innermost returns the server's own writer.
 func innermost(w http.ResponseWriter) http.ResponseWriter {
 	for {
 		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })

@@ -119,7 +119,6 @@ func (b *Box) compare(keys *Keys, used []string) error {
 		ErrKey, strings.Join(missing, ", "), b.advice())
 }
 
-// refusal returns the error for missing keys.
 func (b *Box) refusal(err error, used []string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the database has secrets sealed with key %s, and this node has none; %s",

@@ -17,10 +17,8 @@ import (
 // KeySize is the size of a key, in bytes. Keys are written as base64, one per line.
 const KeySize = chacha20poly1305.KeySize
 
-// maxKeys is how many keys one installation may have.
 const maxKeys = 16
 
-// version is the first byte of a blob.
 const version = 1
 
 // The errors of a blob that does not open.

@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -135,18 +136,10 @@ func NewCache(source Source, o Options) (*Cache, error) {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Capacity == 0 {
-		o.Capacity = defaultCapacity
-	}
-	if o.Staleness == 0 {
-		o.Staleness = MaxStaleness
-	}
-	if o.LoadTimeout == 0 {
-		o.LoadTimeout = defaultLoadTimeout
-	}
-	if o.UnknownRate == 0 {
-		o.UnknownRate = defaultUnknownRate
-	}
+	o.Capacity = cmp.Or(o.Capacity, defaultCapacity)
+	o.Staleness = cmp.Or(o.Staleness, MaxStaleness)
+	o.LoadTimeout = cmp.Or(o.LoadTimeout, defaultLoadTimeout)
+	o.UnknownRate = cmp.Or(o.UnknownRate, defaultUnknownRate)
 	if o.From == nil {
 		o.From = func(context.Context) From { return From{} }
 	}
@@ -156,9 +149,7 @@ func (o Options) withDefaults() Options {
 	if o.OnLag == nil {
 		o.OnLag = func(time.Duration) {}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
 
@@ -322,7 +313,6 @@ func (m *marks) token(d *Digest) *atomic.Uint64 {
 	return &m.tokens[binary.LittleEndian.Uint32(d[8:])%slots]
 }
 
-// userSlot returns the slot of a user's marks.
 func (m *marks) userSlot(uuid string) uint64 { return maphash.String(m.seed, uuid) % slots }
 
 // holds reports whether a principal that was loaded under number n still counts.

@@ -50,7 +50,6 @@ func keepText(to []byte, text string) string {
 	return unsafe.String(&to[0], len(to)) //nolint:gosec // written here and never again
 }
 
-// is compares the rest of the digest, without the key.
 func (e *entry) is(d *Digest) bool { return subtle.ConstantTimeCompare(e.rest[:], d[keyBytes:]) == 1 }
 
 // learnt returns the number of the look-up and the slot of its user's marks.

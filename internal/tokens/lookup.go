@@ -113,7 +113,6 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool, by 
 	return outcome{err: fmt.Errorf("looking up a token: %w", err)}
 }
 
-// fetch asks the source.
 func (c *Cache) fetch(ctx context.Context, token string, d Digest, by loader) (p *principal.Principal, err error) {
 	defer panicked(&err)
 	p, err = by(ctx, token, d)

@@ -77,7 +77,6 @@ type Ration struct {
 	origins map[string]*origin
 }
 
-// origin is a network or a site.
 type origin struct {
 	full    time.Time     // when its allowance is full again (the generic cell rate algorithm)
 	taint   time.Time     // until then it cannot use the reserve

@@ -100,7 +100,6 @@ type affiliations struct {
 	known shared[principal.Affiliation, principal.Affiliation]
 }
 
-// share returns the shared affiliation that equals a.
 func (s *affiliations) share(a *principal.Affiliation) *principal.Affiliation {
 	if a == nil {
 		a = new(principal.Affiliation)

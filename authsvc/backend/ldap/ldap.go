@@ -141,7 +141,6 @@ func (s *session) nameBelowBase(login string) string {
 	return s.config.UserLoginAttribute + "=" + goldap.EscapeDN(login) + "," + s.config.UserBaseDN
 }
 
-// bindUser checks the password.
 func (s *session) bindUser(dn, password string) error {
 	err := s.conn.Bind(dn, password)
 	switch {
@@ -183,7 +182,6 @@ var idAttributes = []string{"entryUUID", "objectGUID", "nsUniqueId"}
 
 var uniqueID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
-// entry reads a search result.
 func (s *session) entry(found *goldap.Entry) Entry {
 	return Entry{DN: found.DN, ID: idOf(found), Emails: emails(found.GetEqualFoldAttributeValues(s.config.UserEmailAttribute))}
 }

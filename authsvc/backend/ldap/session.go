@@ -70,7 +70,6 @@ func (c Config) tls() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.Host, RootCAs: c.RootCAs}
 }
 
-// close unbinds and closes the connection.
 func (s *session) close() {
 	if s.conn.Unbind() != nil {
 		_ = s.conn.Close()

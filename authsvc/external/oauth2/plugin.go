@@ -40,7 +40,6 @@ func (p *Plugin) Info() external.Info {
 	return external.Info{RequiredACL: p.config.Scopes}
 }
 
-// credentials are stored for a user.
 type credentials struct {
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token"`
@@ -120,7 +119,6 @@ func (p *Plugin) Create(ctx context.Context, l *external.Link, body json.RawMess
 	return begunAnswer{p.oauth(client, redirect, request.Scope).AuthCodeURL(state, options...), state}, nil
 }
 
-// newState returns 256 random bits.
 func newState() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails: it ends the program instead

@@ -96,7 +96,6 @@ func (s sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// answer is the body of an answer.
 type answer struct {
 	*conn
 	from io.ReadCloser
@@ -216,7 +215,6 @@ func (p *pool) close() {
 	p.empty()
 }
 
-// empty closes all connections.
 func (p *pool) empty() {
 	p.mu.Lock()
 	all := p.at

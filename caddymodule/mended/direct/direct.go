@@ -134,7 +134,6 @@ func Takes(r *http.Request) bool {
 
 func bodyless(r *http.Request) bool { return r.Body == nil || r.Body == http.NoBody }
 
-// readBody reads a request's body, and closes it.
 func readBody(r *http.Request) ([]byte, error) {
 	if bodyless(r) {
 		return nil, nil
@@ -207,7 +206,6 @@ func (c *conn) exchange(r *http.Request, body []byte, informed func(int, textpro
 	return response, nil
 }
 
-// send writes the request.
 func (c *conn) send(r *http.Request, body []byte) error {
 	if writeHeader(c.out, r) {
 		if _, err := c.out.Write(body); err != nil {
@@ -273,7 +271,6 @@ func (c *conn) within(d time.Duration, do func() error) error {
 	return err
 }
 
-// receive reads the header of the answer.
 func (c *conn) receive(r *http.Request, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
 	c.left = c.transport.MaxHeader
 	if c.left <= 0 {

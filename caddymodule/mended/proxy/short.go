@@ -62,7 +62,6 @@ func takes(r *http.Request) bool {
 	return known && !trusted
 }
 
-// serve passes a request on, and the daemon's answer back.
 func (s *short) serve(w http.ResponseWriter, r, out *http.Request) error {
 	f := &facts{short: s, began: time.Now()}
 	if replacer, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
@@ -165,7 +164,6 @@ func via(major, minor int) string {
 	return strconv.Itoa(major) + "." + strconv.Itoa(minor) + " Caddy"
 }
 
-// informer passes on 1xx answers.
 type informer struct{ w http.ResponseWriter }
 
 func (i informer) tell(status int, sent textproto.MIMEHeader) error {
@@ -266,7 +264,6 @@ func copyBody(w http.ResponseWriter, answer *http.Response) error {
 // patience is how long a header waits for the first bytes of a body of unknown length. Mostly they are there, and go with it.
 const patience = time.Millisecond
 
-// atOnce flushes the header and each write.
 type atOnce struct {
 	w     http.ResponseWriter
 	flush func() error

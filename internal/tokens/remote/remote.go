@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -94,18 +95,12 @@ func New(config Config) (*Source, error) {
 	if id, err := uuid.Parse(config.MasterTenant); config.MasterTenant != "" && (err != nil || id.String() != config.MasterTenant || id == uuid.Nil) {
 		return nil, fmt.Errorf("remote auth server: master_tenant is %q; it must be a UUID in lower case", config.MasterTenant)
 	}
-	if config.Staleness == 0 {
-		config.Staleness = defaultStaleness
-	}
-	if config.Timeout == 0 {
-		config.Timeout = defaultTimeout
-	}
+	config.Staleness = cmp.Or(config.Staleness, defaultStaleness)
+	config.Timeout = cmp.Or(config.Timeout, defaultTimeout)
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	if config.Logger == nil {
-		config.Logger = slog.Default()
-	}
+	config.Logger = cmp.Or(config.Logger, slog.Default())
 	roots, err := readRoots(config.CAFile)
 	if err != nil {
 		return nil, err
@@ -312,7 +307,6 @@ func expiry(expires time.Time, date string, asked time.Time) time.Time {
 // maxLogged is how many patterns that are not understood are logged, each once.
 const maxLogged = 100
 
-// record holds the fields of a token record that matter.
 type record struct {
 	user, session, tenant, purpose string
 	expires                        time.Time // zero: the record does not say
