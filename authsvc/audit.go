@@ -24,15 +24,15 @@ import (
 
 // AuditEntry is one change that somebody made.
 type AuditEntry struct {
-	ID          int64            `db:"id" json:"id" readOnly:"true"`
-	At          time.Time        `db:"at" json:"at" readOnly:"true"`
+	ID          int64            `db:"id" json:"id" readOnly:"true" doc:"The number of the entry."`
+	At          time.Time        `db:"at" json:"at" readOnly:"true" doc:"When it was changed."`
 	TenantUUID  string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true" doc:"The tenant that has the object."`
 	ActorUUID   *string          `db:"actor_uuid" json:"actor_uuid" format:"uuid" ref:"users.uuid" readOnly:"true" doc:"The user; null when nobody was logged in."`
 	ActorName   *string          `json:"actor_name" readOnly:"true" example:"ada" doc:"The user's name, or else the main address; null if the user is gone, or is one that the reader may not read."`
 	SessionUUID *string          `db:"session_uuid" json:"session_uuid" format:"uuid" readOnly:"true"`
 	RequestID   string           `db:"request_id" json:"request_id" readOnly:"true" doc:"The X-Request-Id of the request."`
 	Service     string           `db:"service" json:"service" names:"services.name" readOnly:"true"`
-	Action      string           `db:"action" json:"action" names:"operations.id" readOnly:"true" doc:"The operation's operationId."`
+	Action      string           `db:"action" json:"action" names:"operations.id" readOnly:"true" doc:"The operation's operationId." example:"update"`
 	Resource    string           `db:"resource" json:"resource" names:"operations.path" readOnly:"true"`
 	Object      string           `db:"object" json:"object" names:"operations.keys" readOnly:"true" doc:"The key of what was changed."`
 	Before      *store.JSON[any] `db:"before" json:"before" readOnly:"true" doc:"The object before, without its secrets; null when it was made."`
@@ -46,6 +46,8 @@ const ofGoneTenants = `(%s IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_
 func (s *Service) declareAudit(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[AuditEntry]{
 		Path: "audit", Singular: "audit_entry", Param: "audit_entry_id", Table: "audit", Keys: []string{"id"},
+		About:      "Who has changed what, and when.",
+		Lists:      []string{"at", "actor_uuid", "action", "service", "resource", "object"},
 		Order:      []string{"id", "at"},
 		SearchText: "said",
 		Bounded:    auditCounted,

@@ -23,7 +23,7 @@ type idpAnswer struct {
 }
 
 type idpUsers struct {
-	Users []idpUser `json:"users" required:"true" maxItems:"1000"`
+	Users []idpUser `json:"users" required:"true" maxItems:"1000" doc:"The users."`
 }
 
 type idpUser struct {

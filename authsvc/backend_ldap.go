@@ -35,11 +35,11 @@ type LDAPConfig struct {
 // shownLDAP is an LDAPConfig as clients read it: all fields are null if the tenant has no directory.
 type shownLDAP struct {
 	TenantUUID         string  `json:"tenant_uuid" format:"uuid"`
-	Host               *string `json:"host"`
+	Host               *string `json:"host" doc:"The directory's name or address."`
 	Port               *int    `json:"port"`
 	ProtocolVersion    *int    `json:"protocol_version"`
 	ProtocolSecurity   *string `json:"protocol_security"`
-	BindDN             *string `json:"bind_dn"`
+	BindDN             *string `json:"bind_dn" doc:"The entry as which the gateway searches the directory."`
 	UserBaseDN         *string `json:"user_base_dn"`
 	UserLoginAttribute *string `json:"user_login_attribute"`
 	UserEmailAttribute *string `json:"user_email_attribute"`

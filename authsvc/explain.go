@@ -35,13 +35,13 @@ func (s *Service) UseRequirements(f Requirements) { s.requirements.Store(&f) }
 
 // explanation is why a request is allowed or denied.
 type explanation struct {
-	Method         string   `json:"method"`
+	Method         string   `json:"method" doc:"The method of the request." example:"GET"`
 	Path           string   `json:"path"`
 	Service        string   `json:"service"`
 	UserUUID       string   `json:"user_uuid"`
-	RequiredAccess string   `json:"required_access"`
-	Public         bool     `json:"public"`
-	Allowed        bool     `json:"allowed"`
+	RequiredAccess string   `json:"required_access" doc:"The access that is needed; empty if the request is public." example:"confd.users.read"`
+	Public         bool     `json:"public" doc:"Whether the request needs no token."`
+	Allowed        bool     `json:"allowed" doc:"Whether the request is allowed."`
 	Pattern        *string  `json:"pattern" doc:"The pattern that decides: a denial if there is one, else one that allows; null when nothing matches."`
 	Through        []source `json:"through" doc:"Where the pattern comes from."`
 	Refusal        *string  `json:"refusal" example:"Only users of the master tenant may do this" doc:"Why it is refused although the patterns allow it, in words: only the master tenant may do it, or the user is disabled."`
@@ -49,18 +49,18 @@ type explanation struct {
 
 // source is the policy that has a pattern, and the group that gives it.
 type source struct {
-	Pattern    string  `json:"pattern"`
-	PolicyUUID string  `json:"policy_uuid"`
-	PolicyName string  `json:"policy_name"`
+	Pattern    string  `json:"pattern" doc:"The pattern of accesses."`
+	PolicyUUID string  `json:"policy_uuid" doc:"The UUID of the policy."`
+	PolicyName string  `json:"policy_name" doc:"The name of the policy." example:"reception"`
 	GroupUUID  *string `json:"group_uuid" doc:"Null: the policy is the user's own."`
-	GroupName  *string `json:"group_name"`
+	GroupName  *string `json:"group_name" doc:"The name of the group; null if no group gives it." example:"Reception"`
 }
 
 // holder is a user who holds an access.
 type holder struct {
 	UserUUID string   `db:"user_uuid" json:"user_uuid"`
-	Username *string  `db:"username" json:"username"`
-	Through  []source `json:"through"`
+	Username *string  `db:"username" json:"username" doc:"The name by which the user logs in."`
+	Through  []source `json:"through" doc:"The policies that give it."`
 }
 
 type holdersAnswer struct {

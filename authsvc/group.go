@@ -32,6 +32,8 @@ type Group struct {
 func (s *Service) declareGroups(e *crud.Engine) {
 	s.groups = crud.Collect(e, crud.Resource[Group]{
 		Path: "groups", Singular: "group", Param: "group_uuid", Table: "auth_group", Keys: []string{"uuid"},
+		About:   "Users who are given policies together.",
+		Lists:   []string{"name", "slug", "read_only"},
 		Order:   []string{"name", "slug", "uuid", "read_only"},
 		Search:  []string{"name"},
 		Filters: []string{"uuid", "name", "slug", "read_only", "user_uuid", "policy_uuid", "policy_slug"},

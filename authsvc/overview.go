@@ -87,8 +87,8 @@ func (s *Service) countingLogins(handle rest.Handler) rest.Handler {
 
 type overviewAnswer struct {
 	Version     string           `json:"version" doc:"The gateway's version." example:"1.4.0"`
-	StartedAt   time.Time        `json:"started_at"`
-	Database    string           `json:"database" enum:"SQLite,PostgreSQL"`
+	StartedAt   time.Time        `json:"started_at" doc:"When the node was started."`
+	Database    string           `json:"database" enum:"SQLite,PostgreSQL" doc:"The database that the node uses."`
 	Sessions    int              `json:"sessions" doc:"Live sessions, of all tenants."`
 	Certificate *Certificate     `json:"certificate" doc:"The self-signed certificate that is served; null if there is none."`
 	Logins      []loginMinute    `json:"logins" doc:"One entry for each of the last 60 minutes, the oldest first."`
@@ -97,8 +97,8 @@ type overviewAnswer struct {
 
 type loginMinute struct {
 	At        time.Time `json:"at" doc:"The beginning of the minute."`
-	Succeeded int       `json:"succeeded"`
-	Refused   int       `json:"refused"`
+	Succeeded int       `json:"succeeded" doc:"How many logins succeeded."`
+	Refused   int       `json:"refused" doc:"How many logins were refused."`
 }
 
 func (s *Service) overviewOperations() []rest.Operation {
@@ -195,21 +195,21 @@ type configAnswer struct {
 	Profiling       bool          `json:"profiling_enabled" doc:"This node records where it blocks, for /debug/pprof on its admin socket."`
 	Backends        []string      `json:"backends" doc:"In the order in which they are tried."`
 	TokenLifetime   int           `json:"default_token_lifetime" doc:"In seconds."`
-	MaxUserSessions int           `json:"max_user_concurrent_sessions"`
-	PasswordHash    string        `json:"password_hash" doc:"Parameters of argon2id."`
+	MaxUserSessions int           `json:"max_user_concurrent_sessions" doc:"How many live sessions one user may have."`
+	PasswordHash    string        `json:"password_hash" doc:"Parameters of argon2id." example:"argon2id"`
 	Service         serviceConfig `json:"rest_api"`
 }
 
 type serviceConfig struct {
-	Prefix  string `json:"prefix"`
-	Version string `json:"version"`
+	Prefix  string `json:"prefix" doc:"The path below which the service is served." example:"/api/auth/0.1"`
+	Version string `json:"version" doc:"The version." example:"0.1"`
 }
 
 // configPatch is one step of a JSON Patch (RFC 6902).
 type configPatch struct {
-	Op    string `json:"op" required:"true" enum:"replace"`
+	Op    string `json:"op" required:"true" enum:"replace" doc:"What to do; a setting can only be replaced."`
 	Path  string `json:"path" required:"true" enum:"/debug,/profiling_enabled"`
-	Value bool   `json:"value" required:"true"`
+	Value bool   `json:"value" required:"true" doc:"The value to be set."`
 }
 
 var (

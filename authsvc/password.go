@@ -21,7 +21,7 @@ import (
 )
 
 type passwordChange struct {
-	Old string `json:"old_password" required:"true" minLength:"1" maxLength:"1024"`
+	Old string `json:"old_password" required:"true" minLength:"1" maxLength:"1024" doc:"The password that is valid now." example:"correct-horse"`
 	New string `json:"new_password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for."`
 }
 

@@ -29,7 +29,7 @@ type Policy struct {
 	TenantUUID  string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name        string   `db:"name" json:"name" required:"true" minLength:"1" maxLength:"80"`
 	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent."`
-	Description *string  `db:"description" json:"description" multiline:"true" maxLength:"4096"`
+	Description *string  `db:"description" json:"description" multiline:"true" maxLength:"4096" doc:"What it is for, in words."`
 	ACL         []string `json:"acl" default:"[]" maxItems:"1000" items.maxLength:"257" items.example:"confd.users.read" doc:"Patterns of accesses, in the order in which they were sent."`
 	ReadOnly    bool     `json:"read_only" readOnly:"true"`
 	Shared      bool     `db:"shared" json:"shared" default:"false" fixed:"true" doc:"Visible, read-only, in the tenants below."`
@@ -42,6 +42,8 @@ type Policy struct {
 func (s *Service) declarePolicies(e *crud.Engine) {
 	s.policies = crud.Collect(e, crud.Resource[Policy]{
 		Path: "policies", Singular: "policy", Param: "policy_uuid", Table: "auth_policy", Keys: []string{"uuid"}, Names: []string{"slug"},
+		About:   "Lists of patterns that say what the users who hold them may do.",
+		Lists:   []string{"name", "acl", "description", "read_only"},
 		Order:   []string{"name", "slug", "description", "uuid", "read_only"},
 		Search:  []string{"name", "description"},
 		Filters: []string{"uuid", "name", "slug", "user_uuid", "group_uuid", "tenant_uuid", "read_only"},

@@ -23,7 +23,7 @@ type registration struct {
 	Password     string  `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for."`
 	Firstname    *string `json:"firstname" maxLength:"256"`
 	Lastname     *string `json:"lastname" maxLength:"256"`
-	EmailAddress string  `json:"email_address" required:"true" format:"email" maxLength:"254"`
+	EmailAddress string  `json:"email_address" required:"true" format:"email" maxLength:"254" doc:"An address to begin with; it is confirmed."`
 }
 
 func (s *Service) registerOperations() []rest.Operation {

@@ -130,8 +130,8 @@ func New(o Options) (*Service, error) {
 		Docs:        docs,
 		Helps:       helps,
 		Tags:        tags,
+		Columns:     map[string][]string{},
 		Words:       words,
-		Columns:     columns,
 		Errors:      rest.AuthErrors,
 	}
 	s.declare()
@@ -141,6 +141,7 @@ func New(o Options) (*Service, error) {
 	)
 	s.engine.PathFirst(others)
 	s.rest.Picture = s.engine.Picture
+	s.engine.Describe(s.rest)
 	s.rest.Operations = slices.Concat(s.engine.Operations(), others)
 	if err := s.addExternal(o); err != nil {
 		return nil, err

@@ -25,8 +25,8 @@ type Tenant struct {
 	ParentUUID    string   `db:"parent_uuid" json:"parent_uuid" format:"uuid" names:"tenants.uuid" readOnly:"true" doc:"The master tenant is its own parent."`
 	Name          *string  `db:"name" json:"name" minLength:"1" maxLength:"128" doc:"Other tenants may have it too."`
 	Slug          *string  `db:"slug" json:"slug" minLength:"1" maxLength:"10" pattern:"^[a-zA-Z0-9_]+$" fixed:"true" doc:"Unique in the installation."`
-	Phone         *string  `db:"phone" json:"phone" minLength:"1" maxLength:"32"`
-	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid" names:"users.uuid"`
+	Phone         *string  `db:"phone" json:"phone" minLength:"1" maxLength:"32" doc:"The telephone number." example:"+15551234"`
+	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid" names:"users.uuid" doc:"The UUID of the user to turn to."`
 	DefaultMethod string   `db:"default_authentication_method" json:"default_authentication_method" enum:"native,ldap,saml" default:"native"`
 	DomainNames   []string `json:"domain_names" default:"[]" maxItems:"100" items.maxLength:"253" doc:"Unique in the installation."`
 	Address       address  `json:"address"`
@@ -40,18 +40,20 @@ type Tenant struct {
 }
 
 type address struct {
-	Line1   *string `json:"line_1" minLength:"1" maxLength:"256"`
-	Line2   *string `json:"line_2" minLength:"1" maxLength:"256"`
-	City    *string `json:"city" minLength:"1" maxLength:"128"`
+	Line1   *string `json:"line_1" minLength:"1" maxLength:"256" doc:"The first line of the address." example:"1 Rue de la Gare"`
+	Line2   *string `json:"line_2" minLength:"1" maxLength:"256" doc:"The second line of the address." example:"Second floor"`
+	City    *string `json:"city" minLength:"1" maxLength:"128" doc:"The city." example:"Lyon"`
 	State   *string `json:"state" minLength:"1" maxLength:"128"`
-	Country *string `json:"country" minLength:"1" maxLength:"128"`
-	ZipCode *string `json:"zip_code" minLength:"1" maxLength:"16"`
+	Country *string `json:"country" minLength:"1" maxLength:"128" doc:"The country." example:"France"`
+	ZipCode *string `json:"zip_code" minLength:"1" maxLength:"16" doc:"The postal code." example:"69000"`
 }
 
 func (s *Service) declareTenants(e *crud.Engine) {
 	e.Reads(crud.Source{Table: "auth_tenant_domain", Refers: map[string]string{"tenant_uuid": "tenants"}})
 	s.tenants = crud.Collect(e, crud.Resource[Tenant]{
 		Path: "tenants", Singular: "tenant", Param: "tenant_uuid", Table: "auth_tenant", Keys: []string{"uuid"},
+		About: "Customers or parts of a company, who see only what is theirs and what is below them.",
+		Lists: []string{"name", "slug", "domain_names", "phone"},
 		Owner: "uuid", Subtree: true,
 		Order:   []string{"name", "slug"},
 		Search:  []string{"name", "slug", "domains"},

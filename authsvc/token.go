@@ -27,13 +27,13 @@ const maxAuthBody = 4 << 10
 
 type tokenRequest struct {
 	Expiration    int    `json:"expiration" minimum:"1" maximum:"315360000" doc:"Lifetime of the token, in seconds. When it is not sent, and at most: as the gateway is configured, by default 7200 and 315360000."`
-	AccessType    string `json:"access_type" enum:"online,offline" default:"online"`
+	AccessType    string `json:"access_type" enum:"online,offline" default:"online" doc:"offline asks for a refresh token too."`
 	ClientID      string `json:"client_id" minLength:"1" maxLength:"1024"`
 	RefreshToken  string `json:"refresh_token"`
-	SAMLSessionID string `json:"saml_session_id" minLength:"1" maxLength:"1024"`
-	TenantID      string `json:"tenant_id"`
-	DomainName    string `json:"domain_name"`
-	Backend       string `json:"backend" doc:"Accepted and ignored: backends are tried in their configured order."`
+	SAMLSessionID string `json:"saml_session_id" minLength:"1" maxLength:"1024" doc:"Not implemented." example:"session"`
+	TenantID      string `json:"tenant_id" doc:"The UUID or the slug of the user's tenant." example:"acme"`
+	DomainName    string `json:"domain_name" doc:"A domain name of the user's tenant." example:"example.org"`
+	Backend       string `json:"backend" doc:"Accepted and ignored: backends are tried in their configured order." example:"wazo_user"`
 }
 
 func (s *Service) tokenOperations() []rest.Operation {
@@ -332,17 +332,17 @@ type tokenAnswer struct {
 type tokenRecord struct {
 	Token         string        `json:"token"`
 	AuthID        string        `json:"auth_id"`
-	PBXUserUUID   *string       `json:"xivo_user_uuid"`
+	PBXUserUUID   *string       `json:"xivo_user_uuid" doc:"The UUID of the telephone user; null for a program."`
 	ServerUUID    string        `json:"xivo_uuid"`
-	IssuedAt      string        `json:"issued_at"`
-	ExpiresAt     string        `json:"expires_at"`
-	UTCIssuedAt   string        `json:"utc_issued_at"`
-	UTCExpiresAt  string        `json:"utc_expires_at"`
-	ACL           []string      `json:"acl"`
+	IssuedAt      string        `json:"issued_at" doc:"When the token was issued, in the server's local time." example:"2026-01-31T12:00:00.000000"`
+	ExpiresAt     string        `json:"expires_at" doc:"When the token expires, in the server's local time."`
+	UTCIssuedAt   string        `json:"utc_issued_at" doc:"When the token was issued, in UTC." example:"2026-01-31T12:00:00.000000"`
+	UTCExpiresAt  string        `json:"utc_expires_at" doc:"When the token expires, in UTC." example:"2026-01-31T13:00:00.000000"`
+	ACL           []string      `json:"acl" doc:"Patterns of accesses: # stands for one or more words, * for one word, and a leading ! denies."`
 	Metadata      tokenMetadata `json:"metadata"`
 	SessionUUID   string        `json:"session_uuid"`
-	RemoteAddress string        `json:"remote_addr"`
-	UserAgent     string        `json:"user_agent"`
+	RemoteAddress string        `json:"remote_addr" doc:"The address that logged in."`
+	UserAgent     string        `json:"user_agent" doc:"What the program that logged in called itself."`
 	RefreshToken  string        `json:"refresh_token,omitempty" doc:"Only in the answer to a login that asked for access_type offline."`
 }
 
@@ -350,7 +350,7 @@ type tokenMetadata struct {
 	UUID        string  `json:"uuid"`
 	TenantUUID  string  `json:"tenant_uuid"`
 	AuthID      string  `json:"auth_id"`
-	PBXUserUUID *string `json:"pbx_user_uuid"`
+	PBXUserUUID *string `json:"pbx_user_uuid" doc:"The UUID of the telephone user; null for a program."`
 	ServerUUID  string  `json:"xivo_uuid"`
 	Purpose     string  `json:"purpose"`
 }
@@ -418,12 +418,12 @@ func host(remote string) string {
 }
 
 type scopesRequest struct {
-	Scopes     []string `json:"scopes" required:"true" maxItems:"1000" items.maxLength:"256"`
+	Scopes     []string `json:"scopes" required:"true" maxItems:"1000" items.maxLength:"256" doc:"The accesses to check."`
 	TenantUUID *string  `json:"tenant_uuid"`
 }
 
 type scopesAnswer struct {
-	Scopes map[string]bool `json:"scopes"`
+	Scopes map[string]bool `json:"scopes" doc:"For each access whether the token holds it."`
 }
 
 type messageAnswer struct {

@@ -24,8 +24,8 @@ import (
 type RefreshToken struct {
 	UUID       string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true" doc:"Names it in a path that its client_id cannot be part of; it is not the refresh token."`
 	ClientID   string   `db:"client_id" json:"client_id" readOnly:"true"`
-	Created    string   `json:"created_at" format:"date-time" readOnly:"true"`
-	Mobile     bool     `db:"mobile" json:"mobile" readOnly:"true"`
+	Created    string   `json:"created_at" format:"date-time" readOnly:"true" doc:"When it was made."`
+	Mobile     bool     `db:"mobile" json:"mobile" readOnly:"true" doc:"Whether a telephone application has made it."`
 	UserUUID   string   `db:"user_uuid" json:"user_uuid" format:"uuid" readOnly:"true"`
 	TenantUUID string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Username   *string  `db:"username" json:"username" readOnly:"true" doc:"The user's name; null if they log in by address only."`
@@ -46,6 +46,8 @@ const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.us
 func (s *Service) declareRefreshTokens(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[RefreshToken]{
 		Path: "tokens", Singular: "refresh_token", Param: "client_id", Table: refreshTokens, Keys: []string{"uuid"},
+		About: "Refresh tokens, with which programs log in again without a password.",
+		Lists: []string{"username", "client_id", "created_at", "remote_addr", "user_agent", "mobile"},
 		Order: []string{"created_at", "client_id", "mobile"}, Search: []string{"client_id"},
 		Filters: []string{"created_at", "client_id", "mobile"}, Only: []string{"list"},
 		Load: func(_ context.Context, _ store.Conn, refreshTokens []*RefreshToken) error {

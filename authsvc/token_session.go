@@ -39,6 +39,8 @@ const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid
 func (s *Service) declareSessions(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Session]{
 		Path: "sessions", Singular: "session", Param: "session_uuid", Table: liveSessions, Keys: []string{"uuid"},
+		About: "Logins that have not ended, one for each live token.",
+		Lists: []string{"username", "created_at", "expires_at", "remote_addr", "user_agent", "current"},
 		Order: []string{"uuid", "mobile", "created_at"}, Filters: []string{"user_uuid"}, Only: []string{"list"},
 		Search: []string{"username", "remote_addr", "user_agent"},
 		Load:   loadSessions,

@@ -28,7 +28,7 @@ type User struct {
 	Firstname            *string `db:"firstname" json:"firstname" maxLength:"256"`
 	Lastname             *string `db:"lastname" json:"lastname" maxLength:"256"`
 	Purpose              string  `db:"purpose" json:"purpose" enum:"user,internal,external_api" default:"user"`
-	Enabled              bool    `db:"enabled" json:"enabled" default:"true"`
+	Enabled              bool    `db:"enabled" json:"enabled" default:"true" doc:"Whether it is in use: a user who is not enabled cannot log in."`
 	AuthenticationMethod string  `db:"authentication_method" json:"authentication_method" enum:"default,native,ldap,saml"`
 	Emails               []Email `json:"emails" readOnly:"true"`
 
@@ -43,7 +43,7 @@ type Email struct {
 	UUID      string `db:"uuid" json:"uuid"`
 	UserUUID  string `db:"user_uuid" json:"-"`
 	Address   string `db:"address" json:"address"`
-	Main      bool   `db:"main" json:"main"`
+	Main      bool   `db:"main" json:"main" doc:"Whether it is the user's main address."`
 	Confirmed bool   `db:"confirmed" json:"confirmed"`
 }
 
@@ -51,6 +51,8 @@ func (s *Service) declareUsers(e *crud.Engine) {
 	e.Reads(crud.Source{Table: "auth_email", Refers: map[string]string{"user_uuid": "users"}})
 	s.users = crud.Collect(e, crud.Resource[User]{
 		Path: "users", Singular: "user", Param: "user_uuid", Table: "auth_user", Keys: []string{"uuid"},
+		About:  "People and programs who log in.",
+		Lists:  []string{"username", "firstname", "lastname", "emails", "purpose", "enabled"},
 		Order:  []string{"username", "firstname", "lastname"},
 		Search: []string{"username", "firstname", "lastname", "emails"},
 		Filters: []string{

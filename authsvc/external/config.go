@@ -28,12 +28,12 @@ type externalConfig struct {
 
 	ClientID              *string `json:"client_id" maxLength:"1024"`
 	ClientSecret          *string `json:"client_secret" maxLength:"1024"`
-	FCMAPIKey             *string `json:"fcm_api_key" maxLength:"4096"`
+	FCMAPIKey             *string `json:"fcm_api_key" maxLength:"4096" doc:"The key of Firebase Cloud Messaging." example:"correct-horse"`
 	FCMSenderID           *string `json:"fcm_sender_id" maxLength:"1024"`
-	FCMServiceAccountInfo *string `json:"fcm_service_account_info" multiline:"true" maxLength:"16384" doc:"JSON, as text."`
-	IOSAPNCertificate     *string `json:"ios_apn_certificate" multiline:"true" maxLength:"16384"`
+	FCMServiceAccountInfo *string `json:"fcm_service_account_info" multiline:"true" maxLength:"16384" doc:"JSON, as text." example:"{}"`
+	IOSAPNCertificate     *string `json:"ios_apn_certificate" multiline:"true" maxLength:"16384" doc:"The certificate for Apple's push service, in PEM."`
 	IOSAPNPrivate         pushKey `json:"ios_apn_private" doc:"The private key, or whether there is one."`
-	UseSandbox            *bool   `json:"use_sandbox"`
+	UseSandbox            *bool   `json:"use_sandbox" doc:"Whether Apple's push service for tests is used."`
 }
 
 // pushKey is the private key of Apple's push service, or whether there is one.

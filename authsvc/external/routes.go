@@ -257,7 +257,7 @@ type externalItem struct {
 	Type    string         `json:"type"`
 	Data    map[string]any `json:"data" doc:"What may be shown to those who may not read the credentials."`
 	Enabled bool           `json:"enabled" doc:"Whether anything is stored for the user."`
-	Info    map[string]any `json:"plugin_info"`
+	Info    map[string]any `json:"plugin_info" doc:"What the plugin says about itself."`
 }
 
 type externalList struct {
