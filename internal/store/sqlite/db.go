@@ -21,9 +21,9 @@ type DB struct {
 	lock           io.Closer
 	writer, reader *sql.DB
 	turn           chan struct{} // has room for the one call that has the writer; the others wait in the order of their coming
-	statements     *statements // of the reader
-	broken         atomic.Bool // damage was found
-	scratch        bool        // Close removes it
+	statements     *statements   // of the reader
+	broken         atomic.Bool   // damage was found
+	scratch        bool          // Close removes it
 
 	closing sync.Once
 	closed  error
