@@ -98,17 +98,17 @@ func writeContexts(p *plan, w *conf.Writer) {
 		}
 		w.Section(c.Name)
 		w.Comment(c.Label)
-		writeEntries(w, p.entries[c.Name])
+		p.writeEntries(w, p.entries[c.Name])
 		for _, name := range p.included(c) {
 			w.Object("include", name)
 		}
 	}
 	w.Section(featureContext)
-	writeEntries(w, p.entries[featureContext])
+	p.writeEntries(w, p.entries[featureContext])
 	for _, name := range slices.Sorted(maps.Keys(p.entries)) {
 		if strings.HasPrefix(name, keyContext("")) {
 			w.Section(name)
-			writeEntries(w, p.entries[name])
+			p.writeEntries(w, p.entries[name])
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (p *plan) included(c *confdsvc.Context) (names []string) {
 
 // writeEntries writes what a context holds, from its end: Asterisk looks for the place of each number from the beginning of those that it
 // has, patterns last. In the other order 20,000 numbers take it half a minute.
-func writeEntries(w *conf.Writer, entries []entry) {
+func (p *plan) writeEntries(w *conf.Writer, entries []entry) {
 	entries = sharePatterns(entries)
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		if isPattern, other := strings.HasPrefix(a.exten, "_"), strings.HasPrefix(b.exten, "_"); isPattern != other {
@@ -148,10 +148,7 @@ func writeEntries(w *conf.Writer, entries []entry) {
 		return compareDashless(b.exten, a.exten)
 	})
 	for _, e := range entries {
-		if e.hint != "" {
-			w.Object("exten", e.exten+",hint,"+e.hint)
-		}
-		writeSteps(w, e.exten, e.steps)
+		p.writeEntry(w, e)
 	}
 }
 
@@ -207,11 +204,15 @@ func sharePatterns(entries []entry) []entry {
 	return all
 }
 
-// writeSteps writes what an extension runs.
-func writeSteps(w *conf.Writer, exten string, steps []step) {
-	for i, s := range steps {
+// writeEntry writes what a number does.
+func (p *plan) writeEntry(w *conf.Writer, e entry) {
+	e = p.mute(e, w.In())
+	if e.hint != "" {
+		w.Object("exten", e.exten+",hint,"+e.hint)
+	}
+	for i, s := range e.steps {
 		if i == 0 {
-			w.Object("exten", exten+",1,"+s.app+"("+s.args+")")
+			w.Object("exten", e.exten+",1,"+s.app+"("+s.args+")")
 		} else {
 			w.Object("same", "n,"+s.app+"("+s.args+")")
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -15,12 +16,12 @@ const featureContext = "xivo-features"
 // featureCodes are the feature codes that work, each with what its number does. A code of the form _*21. is dialled with a number
 // behind it, which follows as RINGFENCE_TO; without one it asks for it. The number of any other leads nowhere. A code works only for who dials it.
 var featureCodes = map[string][]step{
-	"enablednd":         serviceStep(StateDND, "switch"),
-	"incallfilter":      serviceStep(StateIncallFilter, "switch"),
-	"callrecord":        serviceStep(StateCallRecord, "switch"),
-	"fwdunc":            serviceStep(StateUnconditional, "forward"),
-	"fwdbusy":           serviceStep(StateBusy, "forward"),
-	"fwdrna":            serviceStep(StateNoAnswer, "forward"),
+	"enablednd":         serviceStep(userstate.DND, "switch"),
+	"incallfilter":      serviceStep(userstate.IncallFilter, "switch"),
+	"callrecord":        serviceStep(userstate.CallRecord, "switch"),
+	"fwdunc":            serviceStep(userstate.Unconditional, "forward"),
+	"fwdbusy":           serviceStep(userstate.Busy, "forward"),
+	"fwdrna":            serviceStep(userstate.NoAnswer, "forward"),
 	"fwdundoall":        serviceStep("", "undo"),
 	"enablevm":          serviceStep("", "voicemail"),
 	"vmusermsg":         serviceStep("", "mailbox"),
@@ -132,12 +133,12 @@ func keyLamps(p *plan, add func(context string, e entry)) {
 
 // forwardFeatures are the feature codes of forwards, and their state.
 var forwardFeatures = map[string][2]string{
-	"unconditional": {"fwdunc", StateUnconditional}, "busy": {"fwdbusy", StateBusy}, "noanswer": {"fwdrna", StateNoAnswer},
+	"unconditional": {"fwdunc", userstate.Unconditional}, "busy": {"fwdbusy", userstate.Busy}, "noanswer": {"fwdrna", userstate.NoAnswer},
 }
 
 // serviceStates are the states that the keys of services show.
 var serviceStates = map[string]string{
-	"enablednd": StateDND, "incallfilter": StateIncallFilter, "callrecord": StateCallRecord, "enablevm": StateNoVoicemail,
+	"enablednd": userstate.DND, "incallfilter": userstate.IncallFilter, "callrecord": userstate.CallRecord, "enablevm": userstate.NoVoicemail,
 }
 
 // keyLamp adds the lamp of one key. Those of users are the hints of their numbers. A key for a state of its user has a number of its
@@ -180,7 +181,7 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 		{"Set", "RINGFENCE_TO=" + to},
 	}
 	add(keyContext(u.TenantUUID), entry{
-		exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...), digit: len(user) - 1, behind: behind,
+		exten: exten, hint: userstate.State{User: u.UUID, Name: state}.Device(), steps: append(steps, featureCodes[feature]...), digit: len(user) - 1, behind: behind,
 	})
 }
 

@@ -85,10 +85,7 @@ func (p *plan) writeFile(name string, parts []part) ([]byte, []leftout.Omission,
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing %s: %w", name, err)
 	}
-	if name == "extensions.conf" {
-		text = own.mute(text)
-	}
-	own.leaveTaken(name, text)
+	own.leaveTaken(name, w.Sections())
 	return text, own.left, nil
 }
 

@@ -32,7 +32,7 @@ func generate(tb testing.TB, s *confdsvc.Snapshot) asterisk.Files {
 // checkFiles checks the files as they are checked before they are applied, and reads them back.
 func checkFiles(tb testing.TB, files asterisk.Files) map[string]*conf.File {
 	tb.Helper()
-	for _, wrong := range check.Files(files, nil) {
+	for _, wrong := range check.Files(files) {
 		tb.Errorf("%s\n%s", wrong, line(files[wrong.File], wrong.Line))
 	}
 	parsed := map[string]*conf.File{}

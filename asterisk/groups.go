@@ -106,10 +106,10 @@ func writeGroups(p *plan, w *conf.Writer) {
 		if p.groups[g.ID] == nil {
 			continue
 		}
-		writeSteps(w, g.UUID, p.enterGroup(g))
-		writeSteps(w, g.UUID+"-ring", p.ringGroup(g))
-		writeSteps(w, g.UUID+"-noanswer", p.leaveGroup(g, "noanswer", g.Fallbacks.NoAnswer, step{"Hangup", "19"}))
-		writeSteps(w, g.UUID+"-congestion", p.leaveGroup(g, "congestion", g.Fallbacks.Congestion, step{"Congestion", "10"}, step{"Hangup", "34"}))
+		p.writeEntry(w, entry{exten: g.UUID, steps: p.enterGroup(g)})
+		p.writeEntry(w, entry{exten: g.UUID + "-ring", steps: p.ringGroup(g)})
+		p.writeEntry(w, entry{exten: g.UUID + "-noanswer", steps: p.leaveGroup(g, "noanswer", g.Fallbacks.NoAnswer, step{"Hangup", "19"})})
+		p.writeEntry(w, entry{exten: g.UUID + "-congestion", steps: p.leaveGroup(g, "congestion", g.Fallbacks.Congestion, step{"Congestion", "10"}, step{"Hangup", "34"})})
 	}
 }
 
@@ -125,7 +125,7 @@ func writeGroupNumbers(p *plan, w *conf.Writer) {
 			if g.IgnoreForward {
 				steps = append(steps, step{"Set", "__RINGFENCE_NO_FORWARD=1"})
 			}
-			writeSteps(w, n.name, append(steps, step{"Goto", n.Context + "," + n.Exten + ",1"}))
+			p.writeEntry(w, entry{exten: n.name, steps: append(steps, step{"Goto", n.Context + "," + n.Exten + ",1"})})
 		}
 	}
 }
@@ -139,7 +139,7 @@ func writeMemberships(p *plan, w *conf.Writer) {
 			continue
 		}
 		for _, u := range p.memberUsers(g) {
-			writeSteps(w, fmt.Sprintf("%d-%s", g.ID, u.UUID), []step{{"Set", "RINGFENCE_NAME=" + stateLeft(g.ID)}, {"Return", ""}})
+			p.writeEntry(w, entry{exten: fmt.Sprintf("%d-%s", g.ID, u.UUID), steps: []step{{"Set", "RINGFENCE_NAME=" + stateLeft(g.ID)}, {"Return", ""}}})
 		}
 	}
 }

@@ -32,7 +32,7 @@ func writeIncalls(p *plan, w *conf.Writer) {
 		if to == nil {
 			to = []step{nowhere}
 		}
-		writeSteps(w, fmt.Sprint(i.ID), append(steps, to...))
+		p.writeEntry(w, entry{exten: fmt.Sprint(i.ID), steps: append(steps, to...)})
 	}
 }
 

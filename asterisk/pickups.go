@@ -45,7 +45,7 @@ func writePickups(p *plan, w *conf.Writer) {
 			continue
 		}
 		w.Section(pickups(c))
-		writeEntries(w, marks[c.Name])
+		p.writeEntries(w, marks[c.Name])
 		for _, other := range p.includes(c) {
 			w.Object("include", pickups(other))
 		}

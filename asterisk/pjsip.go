@@ -173,7 +173,7 @@ func writeNames(p *plan, w *conf.Writer) {
 		id := p.callerID(e, p.mainUser(l.ID))
 		all = append(all, entry{exten: strconv.FormatInt(l.ID, 10), steps: []step{{"Return", conf.Argument(id.Name)}}})
 	})
-	writeEntries(w, all)
+	p.writeEntries(w, all)
 }
 
 func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.EndpointSIP) {

@@ -23,7 +23,6 @@ type plan struct {
 	lines      map[int64]*confdsvc.Line
 	extensions map[int64]*confdsvc.Extension
 	voicemails map[int64]*confdsvc.Voicemail
-	mailboxes  map[string]*confdsvc.Voicemail // by number@context
 	groups     map[int64]*confdsvc.Group
 	music      map[string]*confdsvc.MOH // by name
 	musicUUIDs map[string]*confdsvc.MOH
@@ -96,7 +95,6 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p.lines = index(s.Lines, func(l *confdsvc.Line) int64 { return l.ID }, func(l *confdsvc.Line) string { return p.placeFault(l.TenantUUID, l.Context) })
 	p.extensions = index(s.Extensions, func(x *confdsvc.Extension) int64 { return x.ID }, p.extensionFault)
 	p.voicemails = index(s.Voicemails, func(v *confdsvc.Voicemail) int64 { return v.ID }, p.voicemailFault)
-	p.mailboxes = index(s.Voicemails, mailbox, p.voicemailFault)
 	p.groups = index(s.Groups, func(g *confdsvc.Group) int64 { return g.ID }, p.groupFault)
 	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, p.musicFault)
 	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, p.musicFault)

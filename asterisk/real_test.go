@@ -26,6 +26,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/asterisk/jobs"
+	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/freeport"
@@ -305,7 +306,7 @@ func (a *pbxUnderTest) set(s *confdsvc.Snapshot) {
 	a.snapshot = s
 }
 
-func (a *pbxUnderTest) generate(ctx context.Context, refused apply.Refused) (apply.Output, error) {
+func (a *pbxUnderTest) generate(_ context.Context, refused apply.Refused) (apply.Output, error) {
 	a.mu.Lock()
 	taken, faults := asterisk.ReadTaken(a.dir + "/etc")
 	for at, why := range refused {
@@ -316,11 +317,10 @@ func (a *pbxUnderTest) generate(ctx context.Context, refused apply.Refused) (app
 		a.spoil(files)
 	}
 	a.mu.Unlock()
-	states, _ := a.stored(ctx)
-	return apply.Output{Files: generation.Files(files), Source: "a test", LeftOut: append(faults, left...), States: states}, err
+	return apply.Output{Files: generation.Files(files), Source: "a test", LeftOut: append(faults, left...)}, err
 }
 
-func (a *pbxUnderTest) stored(context.Context) (all []apply.State, _ error) {
+func (a *pbxUnderTest) stored(context.Context) (all []userstate.State, _ error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, u := range a.snapshot.Users {
@@ -328,30 +328,29 @@ func (a *pbxUnderTest) stored(context.Context) (all []apply.State, _ error) {
 			if value, kept := a.states[state.Key()]; kept {
 				state.Value = value
 			}
-			all = append(all, apply.State{Family: asterisk.StateFamily, Key: state.Key(), Value: state.Value, On: state.On(), Device: state.Device()})
+			all = append(all, state)
 		}
 	}
 	return all, nil
 }
 
-func (a *pbxUnderTest) keep(_ context.Context, state apply.State) error {
+func (a *pbxUnderTest) keep(_ context.Context, state userstate.State) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.states[state.Key] = state.Value
+	a.states[state.Key()] = state.Value
 	return nil
 }
 
-func (a *pbxUnderTest) heard(event ami.Message) (apply.State, func(ctx context.Context) error) {
+func (a *pbxUnderTest) heard(event ami.Message) (apply.News, func(ctx context.Context) error) {
 	if event.Event() == asterisk.PINEvent {
 		m, pin := apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, event.Get("NewPassword")
-		return apply.ChosenPIN(m, pin), func(context.Context) error { a.keepPIN(m, pin, nil); return nil }
+		return apply.PINNews(m, pin), func(context.Context) error { a.keepPIN(m, pin, nil); return nil }
 	}
-	if event.Event() != "UserEvent" || event.Get("UserEvent") != asterisk.StateEvent {
-		return apply.State{}, nil
+	if event.Event() != "UserEvent" || event.Get("UserEvent") != userstate.Event {
+		return apply.News{}, nil
 	}
-	state := asterisk.State{User: event.Get("User"), Name: event.Get("Name"), Value: event.Get("Value")}
-	kept := apply.State{Family: asterisk.StateFamily, Key: state.Key(), Value: state.Value, On: state.On(), Device: state.Device()}
-	return kept, func(ctx context.Context) error { return a.keep(ctx, kept) }
+	state := userstate.State{User: event.Get("User"), Name: event.Get("Name"), Value: event.Get("Value")}
+	return apply.StateNews(state), func(ctx context.Context) error { return a.keep(ctx, state) }
 }
 
 // store changes a user's state as a client of the API does.

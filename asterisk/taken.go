@@ -1,7 +1,6 @@
 package asterisk
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,53 +100,23 @@ func (p *plan) taken(name string, files ...string) string {
 }
 
 // leaveTaken names the sections of the files' own, such as [general], whose names are taken: the first of a name counts.
-func (p *plan) leaveTaken(file string, text []byte) {
-	if len(p.options.Taken[file]) == 0 {
-		return
-	}
-	for line := range bytes.Lines(text) {
-		if name, is := strings.CutPrefix(strings.TrimSpace(string(line)), "["); is {
-			name, _, _ = strings.Cut(name, "]")
-			if why := p.taken(name, file); why != "" {
-				p.leave(leftout.Omission{Kind: "section", Key: file, Name: name}, why+", which counts before the generated one")
-			}
+func (p *plan) leaveTaken(file string, sections []string) {
+	for _, name := range sections {
+		if why := p.taken(name, file); why != "" {
+			p.leave(leftout.Omission{Kind: "section", Key: file, Name: name}, why+", which counts before the generated one")
 		}
 	}
 }
 
-// mute lets the numbers of the dialplan that are refused, by number@context, only say that they are not in service. Those that are nobody's stay.
-func (p *plan) mute(text []byte) (out []byte) {
-	refused := p.options.Taken["extensions.conf"]
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(refused)), func(name string) bool { return strings.Contains(name, "@") }) {
-		return text
-	}
-	in, muted, done := "", false, map[string]bool{}
-	for line := range bytes.Lines(text) {
-		word, rest, _ := strings.Cut(strings.TrimSpace(string(line)), " => ")
-		switch {
-		case strings.HasPrefix(word, "["):
-			in, _, _ = strings.Cut(word[1:], "]")
-			muted = false
-		case word == "exten":
-			number, _, _ := strings.Cut(rest, ",")
-			at := number + "@" + in
-			owner := leftout.Omission{}
-			if refused[at] != "" {
-				owner = p.ownerOf(number, in)
-			}
-			if muted = owner.Kind != ""; muted && !done[at] {
-				done[at] = true
-				p.leave(owner, refused[at])
-				out = append(out, "exten => "+number+",1,"+nowhere.app+"("+nowhere.args+")\n"...)
-			}
-		case word != "same":
-			muted = false
-		}
-		if !muted {
-			out = append(out, line...)
+// mute lets a number of the dialplan that is refused, by number@context, only say that it is not in service. One that is nobody's stays.
+func (p *plan) mute(e entry, in string) entry {
+	if why := p.taken(e.exten+"@"+in, "extensions.conf"); why != "" {
+		if owner := p.ownerOf(e.exten, in); owner.Kind != "" {
+			p.leave(owner, why)
+			return entry{exten: e.exten, steps: []step{nowhere}}
 		}
 	}
-	return out
+	return e
 }
 
 // ownerOf names whose object a number of the dialplan is, or nothing.

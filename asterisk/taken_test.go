@@ -62,7 +62,7 @@ func TestNoNameMeetsAHandWrittenOne(t *testing.T) {
 	if strings.Contains(string(files["extensions.conf"]), "PJSIP/bob") {
 		t.Error("the dialplan rings the endpoint that was written by hand")
 	}
-	if found := check.Files(files, nil); len(found) > 0 {
+	if found := check.Files(files); len(found) > 0 {
 		t.Error(found)
 	}
 }
@@ -88,7 +88,7 @@ func TestARefusedNumberIsMuted(t *testing.T) {
 	if len(left) != 2 || left[0].Kind != "extension" || left[1].Kind != "user" || left[1].TenantUUID != s.Users[1].TenantUUID {
 		t.Errorf("left out: %v", left)
 	}
-	if found := check.Files(files, nil); len(found) > 0 {
+	if found := check.Files(files); len(found) > 0 {
 		t.Error(found)
 	}
 }

@@ -75,7 +75,7 @@ func writeDevices(p *plan, w *conf.Writer) {
 		}
 		all = append(all, entry{exten: u.UUID, steps: []step{{"Return", strings.Join(dials, "&")}}})
 	}
-	writeEntries(w, all)
+	p.writeEntries(w, all)
 }
 
 // writeUsers writes what a call to each user does.
@@ -103,10 +103,10 @@ func writeUsers(p *plan, w *conf.Writer) {
 		}
 		all = append(all, entry{exten: u.UUID, steps: append(steps, step{"Goto", "ringfence-end,${GOSUB_RETVAL},1"})})
 	}
-	writeEntries(w, all)
+	p.writeEntries(w, all)
 	if len(ends) > 0 {
 		w.Section("ringfence-fallbacks")
-		writeEntries(w, ends)
+		p.writeEntries(w, ends)
 	}
 }
 
@@ -183,5 +183,5 @@ func writeSharedLines(p *plan, w *conf.Writer) {
 		}
 		all = append(all, e)
 	}
-	writeEntries(w, all)
+	p.writeEntries(w, all)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
+	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -71,7 +72,7 @@ func (t *telephone) use(s phoneSettings) {
 		Generate: func(ctx context.Context, refused apply.Refused) (apply.Output, error) {
 			return t.generate(ctx, s, refused)
 		},
-		Heard: t.heard, Keep: t.keep, States: t.states, Lamp: lampOf,
+		Heard: t.heard, Keep: t.keep, States: t.states,
 		ForgetPIN: func(m apply.Mailbox) error { return helpers.ForgetPIN(s.voicemail, m.Context, m.Number) },
 		ReadPIN:   func(m apply.Mailbox) (string, error) { return helpers.ChosenPIN(s.voicemail, m.Context, m.Number) },
 		KeepPIN: func(ctx context.Context, m apply.Mailbox, pin, last string) (bool, error) {
@@ -150,7 +151,6 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 		Source: fmt.Sprintf("%d users, %d lines and %d extensions", len(snapshot.Users), len(snapshot.Lines), len(snapshot.Extensions)),
 	}
 	t.warn(out.LeftOut)
-	out.States = statesOf(snapshot.Users)
 	return out, nil
 }
 
@@ -171,21 +171,12 @@ func (t *telephone) warn(left []leftout.Omission) {
 	}
 }
 
-func (t *telephone) states(ctx context.Context) ([]apply.State, error) {
+func (t *telephone) states(ctx context.Context) (all []userstate.State, err error) {
 	users, err := t.snapshots.Users(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return statesOf(users), nil
-}
-
-func statesOf(users []*confdsvc.User) (all []apply.State) {
 	for _, u := range users {
-		for _, state := range asterisk.StateOf(u) {
-			all = append(all, stateOf(state))
-		}
+		all = append(all, asterisk.StateOf(u)...)
 	}
-	return all
+	return all, err
 }
 
 // musicIn returns a function that returns the folder of a music on hold in a folder, or "" if there is none.
@@ -301,12 +292,12 @@ var _ interface {
 
 // statePaths are where confd keeps the state of a user that telephones change, by its name.
 var statePaths = map[string]string{
-	asterisk.StateDND:           "/services/dnd",
-	asterisk.StateIncallFilter:  "/services/incallfilter",
-	asterisk.StateCallRecord:    callRecordPath,
-	asterisk.StateUnconditional: "/forwards/unconditional",
-	asterisk.StateBusy:          "/forwards/busy",
-	asterisk.StateNoAnswer:      "/forwards/noanswer",
+	userstate.DND:           "/services/dnd",
+	userstate.IncallFilter:  "/services/incallfilter",
+	userstate.CallRecord:    callRecordPath,
+	userstate.Unconditional: "/forwards/unconditional",
+	userstate.Busy:          "/forwards/busy",
+	userstate.NoAnswer:      "/forwards/noanswer",
 }
 
 // callRecordPath is that of the user itself, who has the attribute call_record_enabled.
@@ -317,41 +308,39 @@ var stateAccesses = []string{"confd.users.*.update", "confd.users.*.services.*.u
 
 // heard returns the state that an event tells, and a function that stores it by the same operation as a client: with its checks, and
 // its entry in the audit.
-func (t *telephone) heard(event ami.Message) (apply.State, func(ctx context.Context) error) {
+func (t *telephone) heard(event ami.Message) (apply.News, func(ctx context.Context) error) {
 	if event.Event() == asterisk.PINEvent {
 		m, pin := apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, event.Get("NewPassword")
-		return apply.ChosenPIN(m, pin), func(ctx context.Context) error {
+		return apply.PINNews(m, pin), func(ctx context.Context) error {
 			_, err := t.storePIN(ctx, m, pin, nil)
 			return err
 		}
 	}
-	if event.Event() != "UserEvent" || event.Get("UserEvent") != asterisk.StateEvent {
-		return apply.State{}, nil
+	if event.Event() != "UserEvent" || event.Get("UserEvent") != userstate.Event {
+		return apply.News{}, nil
 	}
-	state := asterisk.State{User: event.Get("User"), Name: event.Get("Name"), Value: event.Get("Value")}
+	state := userstate.State{User: event.Get("User"), Name: event.Get("Name"), Value: event.Get("Value")}
 	if !isState(state) {
-		return apply.State{}, nil
+		return apply.News{}, nil
 	}
-	return stateOf(state), func(ctx context.Context) error { return t.store(ctx, state) }
+	return apply.StateNews(state), func(ctx context.Context) error { return t.store(ctx, state) }
 }
 
 // keep stores what a telephone has changed while nobody heard of it.
-func (t *telephone) keep(ctx context.Context, s apply.State) error {
-	state := asterisk.State{Value: s.Value}
-	state.User, state.Name, _ = strings.Cut(s.Key, "/")
+func (t *telephone) keep(ctx context.Context, state userstate.State) error {
 	if !isState(state) {
-		return fmt.Errorf("%q is no state of a user", s.Key)
+		return fmt.Errorf("%q is no state of a user", state.Key())
 	}
 	return t.store(ctx, state)
 }
 
 // isState reports whether a state has a known name, and its user's UUID the form of one.
-func isState(s asterisk.State) bool {
+func isState(s userstate.State) bool {
 	id, err := uuid.Parse(s.User)
 	return err == nil && id.String() == s.User && statePaths[s.Name] != ""
 }
 
-func (t *telephone) store(ctx context.Context, state asterisk.State) error {
+func (t *telephone) store(ctx context.Context, state userstate.State) error {
 	path, body := statePaths[state.Name], map[string]any{"enabled": state.On()}
 	switch {
 	case path == callRecordPath:
@@ -408,14 +397,4 @@ func (t *telephone) storePIN(ctx context.Context, m apply.Mailbox, pin string, l
 		return stored && err == nil, err
 	}
 	return false, nil
-}
-
-func stateOf(s asterisk.State) apply.State {
-	return apply.State{Family: asterisk.StateFamily, Key: s.Key(), Value: s.Value, On: s.On(), Device: s.Device()}
-}
-
-// lampOf returns the device that shows the state with this key.
-func lampOf(key string) string {
-	user, name, _ := strings.Cut(key, "/")
-	return asterisk.State{User: user, Name: name}.Device()
 }

@@ -12,12 +12,7 @@ import (
 // Client keeps a connection while Run runs. Its actions wait for one. It is safe for concurrent use.
 type Client struct {
 	options Options
-	// connected runs after each login, on the new connection, before anybody else gets it. If it fails, the connection is
-	// given up.
-	connected func(ctx context.Context, c *Conn) error
-	booted    func()
-	// report receives why there is no connection, each time that this changes, and nil when there is one again.
-	report func(err error)
+	watch   Watch
 
 	mu      sync.Mutex
 	current *Conn
@@ -38,7 +33,7 @@ type Watch struct {
 
 // NewClient returns a client, which connects when Run runs.
 func NewClient(o Options, w Watch) *Client {
-	return &Client{options: o.withDefaults(), connected: w.Connected, booted: w.Booted, report: w.Report, changed: make(chan struct{})}
+	return &Client{options: o.withDefaults(), watch: w, changed: make(chan struct{})}
 }
 
 // Run keeps a connection until ctx ends.
@@ -101,8 +96,8 @@ func (c *Client) once(ctx context.Context) (lasted time.Duration, err error) {
 	conn, err := Dial(ctx, c.options)
 	if err == nil {
 		defer func() { _ = conn.Close() }()
-		if c.connected != nil {
-			err = c.connected(ctx, conn)
+		if c.watch.Connected != nil {
+			err = c.watch.Connected(ctx, conn)
 		}
 	}
 	if err != nil {
@@ -111,8 +106,8 @@ func (c *Client) once(ctx context.Context) (lasted time.Duration, err error) {
 	}
 	since := time.Now()
 	c.set(conn, nil)
-	if c.booted != nil && conn.Booted(ctx) == nil {
-		c.booted()
+	if c.watch.Booted != nil && conn.Booted(ctx) == nil {
+		c.watch.Booted()
 	}
 	select {
 	case <-conn.Done():
@@ -130,8 +125,8 @@ func (c *Client) set(conn *Conn, err error) {
 	close(c.changed)
 	c.changed = make(chan struct{})
 	c.mu.Unlock()
-	if news && c.report != nil {
-		c.report(err)
+	if news && c.watch.Report != nil {
+		c.watch.Report(err)
 	}
 }
 

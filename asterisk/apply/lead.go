@@ -167,9 +167,10 @@ func (s *Service) giveUp(ctx context.Context, why error) {
 	s.cannot(why)
 	err := s.queue.refuse(ctx, s.settings.Reach, "no node can configure Asterisk: "+why.Error())
 	s.tell()
-	if err = errors.Join(err, s.lease.release(ctx)); err != nil && ctx.Err() == nil {
-		slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
+	if err != nil && ctx.Err() == nil {
+		slog.Warn("jobs wait for a node that can configure Asterisk", "error", err)
 	}
+	s.letGo(ctx)
 }
 
 // cannot keeps why this node cannot configure Asterisk; nil if it can, or another one does.
@@ -273,9 +274,7 @@ func (s *Service) open(ctx context.Context) (*generation.Store, error) {
 func (s *Service) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	if err := s.lease.release(ctx); err != nil {
-		slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
-	}
+	s.letGo(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.store != nil {

@@ -44,40 +44,36 @@ func (l *lease) look(ctx context.Context) (leaseState, error) {
 	return leaseState{own: rows[0].Holder == l.holder, expired: rows[0].Now.Sub(rows[0].Expires)}, nil
 }
 
-// get gets the lease, if nobody else has a valid one, and reports whether this node has it now. The clock is the database's.
-func (l *lease) get(ctx context.Context) (held bool, err error) {
+// write runs a statement with what args are at a time, and reports whether it has written a row. The clock is the database's.
+func (l *lease) write(ctx context.Context, doing, sql string, args func(now time.Time) []any) (written bool, err error) {
 	err = l.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
 		if err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ($1, $2, $3)
-			ON CONFLICT (asterisk) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-			WHERE asterisk_lease.holder = excluded.holder OR asterisk_lease.expires_at <= $4`, l.name, l.holder, now.Add(l.length), now)
-		held = n == 1
+		n, err := tx.Exec(ctx, sql, args(now)...)
+		written = n == 1
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("getting the lease of the Asterisk: %w", err)
+		return false, fmt.Errorf("%s: %w", doing, err)
 	}
-	return held, nil
+	return written, nil
+}
+
+const takeLease = `INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ($1, $2, $3)
+	ON CONFLICT (asterisk) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at`
+
+// get gets the lease, if nobody else has a valid one, and reports whether this node has it now.
+func (l *lease) get(ctx context.Context) (held bool, err error) {
+	return l.write(ctx, "getting the lease of the Asterisk", takeLease+" WHERE asterisk_lease.holder = excluded.holder OR asterisk_lease.expires_at <= $4",
+		func(now time.Time) []any { return []any{l.name, l.holder, now.Add(l.length), now} })
 }
 
 // renew keeps the lease for another while, if nobody else has got it since, and reports whether this node has it now.
 func (l *lease) renew(ctx context.Context) (held bool, err error) {
-	err = l.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
-		if err != nil {
-			return err
-		}
-		n, err := tx.Exec(ctx, `UPDATE asterisk_lease SET expires_at = $3 WHERE asterisk = $1 AND holder = $2`, l.name, l.holder, now.Add(l.length))
-		held = n == 1
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("renewing the lease of the Asterisk: %w", err)
-	}
-	return held, nil
+	return l.write(ctx, "renewing the lease of the Asterisk", `UPDATE asterisk_lease SET expires_at = $3 WHERE asterisk = $1 AND holder = $2`,
+		func(now time.Time) []any { return []any{l.name, l.holder, now.Add(l.length)} })
 }
 
 // reach returns the row that says which node last could tell the Asterisk. No Asterisk has a name with a blank.
@@ -85,19 +81,9 @@ func (l *lease) reach() string { return l.name + " manager" }
 
 // reaches tells the other nodes that this one can tell the Asterisk, now and until it says so again.
 func (l *lease) reaches(ctx context.Context) error {
-	err := l.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ($1, $2, $3)
-			ON CONFLICT (asterisk) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at`, l.reach(), l.holder, now.Add(remembered))
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("saying that this node reaches the Asterisk: %w", err)
-	}
-	return nil
+	_, err := l.write(ctx, "saying that this node reaches the Asterisk", takeLease,
+		func(now time.Time) []any { return []any{l.reach(), l.holder, now.Add(remembered)} })
+	return err
 }
 
 // othersReach reports whether another node has said so.

@@ -25,10 +25,11 @@ const unreadPIN = "?"
 // database: Asterisk keeps such a PIN in the mailbox's folder.
 const pinFamily = "voicemail"
 
-// ChosenPIN is a PIN that a telephone has chosen, for [Options.Heard].
-func ChosenPIN(m Mailbox, pin string) State {
-	return State{Family: pinFamily, Key: m.Context + "/" + m.Number, Value: pin}
-}
+// PINNews is a PIN that a telephone has chosen.
+func PINNews(m Mailbox, pin string) News { return News{m.at(), pin} }
+
+// at is where the memory has a PIN that was chosen for a mailbox.
+func (m Mailbox) at() string { return pinFamily + "/" + m.Context + "/" + m.Number }
 
 // chosenPINs returns of the memory the PINs that telephones have chosen, which it takes out of it.
 func chosenPINs(memory map[string]string) map[Mailbox]string {
@@ -52,9 +53,6 @@ func (s *Service) chosen(ctx context.Context) (map[Mailbox]string, error) {
 // keepPINs stores the PINs that telephones have chosen while nobody heard of it. One that was replaced meanwhile is not stored, and goes
 // with the next apply.
 func (s *Service) keepPINs(ctx context.Context) error {
-	if s.options.ReadPIN == nil || s.options.KeepPIN == nil {
-		return nil
-	}
 	configured, err := s.livePINs()
 	if err != nil {
 		return err
@@ -87,7 +85,7 @@ func (s *Service) keepPINs(ctx context.Context) error {
 		if err != nil || !stored {
 			continue
 		}
-		if err := s.agreed.set(ctx, ChosenPIN(m, pin).at(), pin); err != nil {
+		if err := s.agreed.set(ctx, m.at(), pin); err != nil {
 			return err
 		}
 	}
@@ -111,7 +109,7 @@ func (s *Service) livePINs() (map[Mailbox]string, error) {
 // It runs before the files are swapped. Interrupted in between, or taken back, the PINs before count, as they are in the files: never
 // one that was to be replaced.
 func (s *Service) forgetPINs(ctx context.Context, r *run, change generation.Change, chosen map[Mailbox]string) (gone []Mailbox, err error) {
-	if s.options.ForgetPIN == nil || change.From == 0 { // before the first generation nobody had a PIN of ours
+	if change.From == 0 { // before the first generation nobody had a PIN of ours
 		return nil, nil
 	}
 	before, err := s.pinsIn(change.From)
@@ -153,22 +151,14 @@ func (s *Service) forgetPINs(ctx context.Context, r *run, change generation.Chan
 
 // keepStaying remembers that a telephone may have chosen the PIN in a mailbox's folder, which could not be forgotten.
 func (s *Service) keepStaying(ctx context.Context, m Mailbox) error {
-	stays, err := s.chosenIn(m)
+	stays, err := s.options.ReadPIN(m)
 	if err != nil {
 		stays = unreadPIN
 	}
 	if stays == "" {
 		return nil
 	}
-	return s.agreed.set(ctx, ChosenPIN(m, stays).at(), stays)
-}
-
-// chosenIn returns the PIN in a mailbox's folder, if it can be read.
-func (s *Service) chosenIn(m Mailbox) (string, error) {
-	if s.options.ReadPIN == nil {
-		return "", nil
-	}
-	return s.options.ReadPIN(m)
+	return s.agreed.set(ctx, m.at(), stays)
 }
 
 // forgotten removes PINs that telephones have chosen from the memory, once Asterisk has read the mailboxes without them: by the change, or,
@@ -180,7 +170,7 @@ func (s *Service) forgotten(ctx context.Context, change generation.Change, gone 
 		}
 	}
 	for _, m := range gone {
-		if err := s.agreed.set(ctx, ChosenPIN(m, "").at(), ""); err != nil {
+		if err := s.agreed.set(ctx, m.at(), ""); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/asterisk/jobs"
+	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -109,8 +110,7 @@ func (b *box) get() (configured, inFolder string, forgotten int) {
 
 // options let a node read and change the mailbox.
 func (b *box) options(n *system, o *apply.Options) {
-	n.states = []apply.State{{Family: "ringfence", Key: "u/dnd", Device: "Custom:dnd-u"}}
-	o.States = n.stored
+	n.states = []userstate.State{{User: "u", Name: "dnd"}}
 	b.system = n
 	o.Generate = func(context.Context, apply.Refused) (apply.Output, error) {
 		b.mu.Lock()
@@ -119,16 +119,16 @@ func (b *box) options(n *system, o *apply.Options) {
 		if b.configured != "" {
 			lines += "101 => " + b.configured + ",Alice,,,\n"
 		}
-		return apply.Output{Source: "a test", States: n.states, Files: generation.Files{
+		return apply.Output{Source: "a test", Files: generation.Files{
 			"extensions.conf": []byte(alice), "pjsip.conf": []byte(telephones(b.telephones...)), "voicemail.conf": []byte("[general]\npasswordlocation = spooldir\n" + lines),
 		}}, nil
 	}
-	o.Heard = func(event ami.Message) (apply.State, func(context.Context) error) {
+	o.Heard = func(event ami.Message) (apply.News, func(context.Context) error) {
 		pin := event.Get("NewPassword")
 		if pin == "" {
-			return apply.State{}, nil
+			return apply.News{}, nil
 		}
-		return apply.ChosenPIN(apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, pin), func(context.Context) error {
+		return apply.PINNews(apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, pin), func(context.Context) error {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.replaced = append(b.replaced, b.configured)
@@ -301,7 +301,7 @@ func TestPINHeardLate(t *testing.T) {
 					o.Late, o.Name = test.late, name
 				}, false, b.options, func(_ *system, o *apply.Options) {
 					heard := o.Heard
-					o.Heard = func(event ami.Message) (apply.State, func(context.Context) error) {
+					o.Heard = func(event ami.Message) (apply.News, func(context.Context) error) {
 						state, keep := heard(event)
 						if keep == nil {
 							return state, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/asterisk/leftout"
+	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -19,20 +20,16 @@ type Options struct {
 	DB store.DB
 	// Generate returns what is to be applied for what is stored now, without what was refused.
 	Generate func(ctx context.Context, refused Refused) (Output, error)
-	// Heard returns the state that an event tells, if a telephone has changed one, and a function that stores it, otherwise nil. Nil:
-	// what telephones change is not stored.
-	Heard func(event ami.Message) (state State, store func(ctx context.Context) error)
+	// Heard returns what an event tells that a telephone has changed, and a function that stores it, or nil if it tells nothing.
+	Heard func(event ami.Message) (News, func(ctx context.Context) error)
 	// Keep stores a state that a telephone has changed while nobody heard of it. Nil: the stored state stands.
-	Keep func(ctx context.Context, state State) error
-	// Lamp returns the device that shows a state with this key, or "". Nil: lamps of users who are gone stay in Asterisk's database.
-	Lamp func(key string) string
-	// States returns the users' states as they are stored now. Nil: they are those of the last [Output], and reach Asterisk by applies
-	// alone.
-	States func(ctx context.Context) ([]State, error)
-	// ForgetPIN removes the PIN that a telephone has given a mailbox, whose configured one is about to change. Nil: such a PIN stays.
+	Keep func(ctx context.Context, state userstate.State) error
+	// States returns the users' states as they are stored now.
+	States func(ctx context.Context) ([]userstate.State, error)
+	// ForgetPIN removes the PIN that a telephone has given a mailbox, whose configured one is about to change.
 	ForgetPIN func(m Mailbox) error
 	// ReadPIN returns the PIN that a telephone has given a mailbox, or "". KeepPIN stores it, unless another one than last was configured
-	// meanwhile, and reports whether it is stored now. Their errors never have a PIN in them. Nil: PINs of which nobody heard are not stored.
+	// meanwhile, and reports whether it is stored now. Their errors never have a PIN in them.
 	ReadPIN func(m Mailbox) (string, error)
 	KeepPIN func(ctx context.Context, m Mailbox, pin, last string) (stored bool, err error)
 	// LiveReload reports whether changes are to reach the telephone system at once.
@@ -46,8 +43,6 @@ type Output struct {
 	Source string
 	// LeftOut is what the files lack of what is stored.
 	LeftOut []leftout.Omission
-	// States are the users' states for Asterisk's own database.
-	States []State
 }
 
 // Settings are what is known when a configuration is used.
@@ -245,7 +240,7 @@ func (s *Service) follow(ctx context.Context) {
 				applied, due = time.Now(), nil
 			}
 		default:
-			if s.client != nil && s.options.States != nil {
+			if s.client != nil {
 				_, err = s.ask(ctx, kindStates, nil)
 			}
 			if on && due == nil {

@@ -11,41 +11,23 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// State is a value of a user's state, which is in Asterisk's own database and not in the files.
-type State struct {
-	Family, Key, Value string
-	// On reports whether the value switches something on. Device is what lamps watch: it is in use while the value is on.
-	On     bool
-	Device string
-}
-
-// isOn reports whether a value of Asterisk's own database switches something on.
-func isOn(value string) bool { return value != "" && value != "0" }
-
 // on returns the value if it switches something on, otherwise "": there are several ways to say off.
 func on(value string) string {
-	if isOn(value) {
+	if (userstate.State{Value: value}).On() {
 		return value
 	}
 	return ""
-}
-
-// exchangeStates makes the users' states agree, and leaves the files alone. Another node may have asked for it.
-func (s *Service) exchangeStates(ctx context.Context) error {
-	if s.options.States == nil {
-		return nil
-	}
-	return s.reconcile(ctx, s.options.States)
 }
 
 // meet makes the users' states agree if Asterisk is there: they wait for no file and no reload. What fails is tried again, and told, at the
 // end of the job.
 func (s *Service) meet(ctx context.Context) {
 	if s.client != nil && s.client.Ready() {
-		_ = s.exchangeStates(ctx)
+		_ = s.reconcile(ctx)
 	}
 }
 
@@ -58,7 +40,7 @@ func (s *Service) meet(ctx context.Context) {
 //
 // The stored states are read when Asterisk is there and after the last values, and both are written in the other order. So what a client or
 // a telephone changes meanwhile may look like news of the API, which Asterisk is told once more, but never like an old value.
-func (s *Service) reconcile(ctx context.Context, read func(context.Context) ([]State, error)) (err error) {
+func (s *Service) reconcile(ctx context.Context) (err error) {
 	if s.client != nil && s.compare.Load() {
 		if _, err := s.reach(ctx); err != nil {
 			return err
@@ -69,13 +51,13 @@ func (s *Service) reconcile(ctx context.Context, read func(context.Context) ([]S
 		return err
 	}
 	chosenPINs(last) // they are no states
-	states, err := read(ctx)
+	states, err := s.options.States(ctx)
 	if err != nil {
 		return err
 	}
 	owners := map[string]bool{}
 	for _, state := range states {
-		owners[owner(state.at())] = true
+		owners[owner(at(state))] = true
 	}
 	left := notOf(owners, last)
 	if s.client == nil {
@@ -91,7 +73,7 @@ func (s *Service) reconcile(ctx context.Context, read func(context.Context) ([]S
 				s.compare.Store(true)
 			}
 		}()
-		if theirs, err = s.theirs(ctx, families(owners, last, s.owners), states); err != nil {
+		if theirs, err = s.theirs(ctx, states); err != nil {
 			return fmt.Errorf("reading the state of users: %w", err)
 		}
 		if err := s.forget(ctx, append(left, notOf(owners, theirs)...)); err != nil {
@@ -103,7 +85,7 @@ func (s *Service) reconcile(ctx context.Context, read func(context.Context) ([]S
 	}
 	s.owners = owners
 	for _, state := range states {
-		if err := s.agree(ctx, state, last[state.at()], theirs[state.at()]); err != nil {
+		if err := s.agree(ctx, state, last[at(state)], theirs[at(state)]); err != nil {
 			return err
 		}
 	}
@@ -111,7 +93,7 @@ func (s *Service) reconcile(ctx context.Context, read func(context.Context) ([]S
 }
 
 // at is where a state is: its family and its key.
-func (s State) at() string { return s.Family + "/" + s.Key }
+func at(s userstate.State) string { return userstate.Family + "/" + s.Key() }
 
 // owner returns whose a state is: its family, and the part of its key that names the user.
 func owner(at string) string {
@@ -131,16 +113,6 @@ func notOf[V any](owners map[string]bool, places map[string]V) []string {
 	return all
 }
 
-// families returns the families in which there may be something.
-func families(owners map[string]bool, last map[string]string, before map[string]bool) map[string]bool {
-	all := map[string]bool{}
-	for _, at := range slices.Concat(slices.Collect(maps.Keys(owners)), slices.Collect(maps.Keys(last)), slices.Collect(maps.Keys(before))) {
-		family, _, _ := strings.Cut(at, "/")
-		all[family] = true
-	}
-	return all
-}
-
 // lamps is the family in which Asterisk keeps the states of devices such as Custom:x.
 const lamps = "CustomDevstate"
 
@@ -150,12 +122,9 @@ func (s *Service) forget(ctx context.Context, places []string) error {
 	for _, at := range places {
 		family, key, _ := strings.Cut(at, "/")
 		if s.client != nil {
-			if s.options.Lamp != nil {
-				if lamp, is := strings.CutPrefix(s.options.Lamp(key), "Custom:"); is {
-					if err := ami.Delete(ctx, s.client, lamps, lamp); err != nil {
-						return err
-					}
-				}
+			lamp := strings.TrimPrefix(userstate.Parse(key, "").Device(), "Custom:")
+			if err := ami.Delete(ctx, s.client, lamps, lamp); err != nil {
+				return err
 			}
 			if err := ami.Delete(ctx, s.client, family, key); err != nil {
 				return err
@@ -169,17 +138,17 @@ func (s *Service) forget(ctx context.Context, places []string) error {
 }
 
 // agree makes one state the same on both sides.
-func (s *Service) agree(ctx context.Context, state State, last, theirs string) error {
+func (s *Service) agree(ctx context.Context, state userstate.State, last, theirs string) error {
 	ours := on(state.Value)
 	switch {
 	case ours == theirs:
 	case ours == last && theirs != last && s.options.Keep != nil:
-		err := s.options.Keep(ctx, State{Family: state.Family, Key: state.Key, Value: theirs, On: isOn(theirs), Device: state.Device})
+		err := s.options.Keep(ctx, userstate.State{User: state.User, Name: state.Name, Value: theirs})
 		if errors.Is(err, store.ErrUnavailable) {
 			return err
 		}
 		if err != nil {
-			slog.Warn("a change of a telephone is not stored", "key", state.Key, "error", err)
+			slog.Warn("a change of a telephone is not stored", "key", state.Key(), "error", err)
 			return nil
 		}
 		ours = theirs
@@ -191,41 +160,26 @@ func (s *Service) agree(ctx context.Context, state State, last, theirs string) e
 	if ours == last {
 		return nil
 	}
-	return s.agreed.set(ctx, state.at(), ours)
+	return s.agreed.set(ctx, at(state), ours)
 }
 
-// theirs returns the states that Asterisk has in some families, each with the value that is on, or "". Before version 20.2, which cannot
-// list them, they are those that are asked for.
-func (s *Service) theirs(ctx context.Context, families map[string]bool, states []State) (map[string]string, error) {
-	all := map[string]string{}
-	for _, family := range slices.Sorted(maps.Keys(families)) {
-		values, err := ami.Tree(ctx, s.client, family)
-		if _, refused := errors.AsType[*ami.ResponseError](err); refused {
-			err = s.asked(ctx, family, states, all)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for key, value := range values {
-			all[family+"/"+key] = on(value)
+// theirs returns the states that Asterisk has, each with the value that is on, or "". Before version 20.2, which cannot list them, they are
+// those that are asked for.
+func (s *Service) theirs(ctx context.Context, states []userstate.State) (map[string]string, error) {
+	values, err := ami.Tree(ctx, s.client, userstate.Family)
+	if _, refused := errors.AsType[*ami.ResponseError](err); refused {
+		values = map[string]string{}
+		for _, state := range states {
+			if values[state.Key()], _, err = ami.Value(ctx, s.client, userstate.Family, state.Key()); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return all, nil
-}
-
-// asked asks Asterisk for the states of a family, one by one.
-func (s *Service) asked(ctx context.Context, family string, states []State, into map[string]string) error {
-	for _, state := range states {
-		if state.Family != family {
-			continue
-		}
-		value, _, err := ami.Value(ctx, s.client, family, state.Key)
-		if err != nil {
-			return err
-		}
-		into[state.at()] = on(value)
+	all := make(map[string]string, len(values))
+	for key, value := range values {
+		all[userstate.Family+"/"+key] = on(value)
 	}
-	return nil
+	return all, err
 }
 
 // agreed is the memory of the values on which both sides agreed last: those that are on.
@@ -267,28 +221,35 @@ func (a *agreed) set(ctx context.Context, at, value string) error {
 	return err
 }
 
-func (s *Service) tellState(ctx context.Context, state State) error {
+func (s *Service) tellState(ctx context.Context, state userstate.State) error {
 	if _, err := s.reach(ctx); err != nil { // before it has booted it has no lamps
 		return err
 	}
-	if err := ami.Put(ctx, s.client, state.Family, state.Key, state.Value); err != nil {
+	if err := ami.Put(ctx, s.client, userstate.Family, state.Key(), state.Value); err != nil {
 		return err
 	}
 	lamp := "NOT_INUSE"
-	if state.On {
+	if state.On() {
 		lamp = "INUSE"
 	}
-	err := ami.SetVariable(ctx, s.client, "DEVICE_STATE("+state.Device+")", lamp)
+	err := ami.SetVariable(ctx, s.client, "DEVICE_STATE("+state.Device()+")", lamp)
 	if refused, ok := errors.AsType[*ami.ResponseError](err); ok && strings.Contains(refused.Message, "Permission denied") {
-		slog.Warn("a lamp stays as it was: does the manager account have write = call?", "device", state.Device)
+		slog.Warn("a lamp stays as it was: does the manager account have write = call?", "device", state.Device())
 		return nil
 	}
 	return err
 }
 
-// heard is a change that a telephone has made.
+// News is what a telephone has changed: where the memory has it, and its value. See [StateNews] and [PINNews].
+type News struct{ At, Value string }
+
+// StateNews is a state that a telephone has changed.
+func StateNews(s userstate.State) News { return News{at(s), on(s.Value)} }
+
+// heard is news, with what stores it.
 type heard struct {
-	state State
+	News
+
 	store func(ctx context.Context) error
 	at    time.Time
 }
@@ -298,17 +259,14 @@ const maxHeard = 1000
 
 // hear takes an event from Asterisk. It must not block.
 func (s *Service) hear(event ami.Message) {
-	if s.options.Heard == nil {
-		return
-	}
-	state, keep := s.options.Heard(event)
+	news, keep := s.options.Heard(event)
 	if keep == nil {
 		return
 	}
 	select {
-	case s.heard <- heard{state, keep, time.Now()}:
+	case s.heard <- heard{news, keep, time.Now()}:
 	default:
-		slog.Warn("too many changes of telephones wait: all will be compared", "key", state.Key)
+		slog.Warn("too many changes of telephones wait: all will be compared", "at", news.At)
 		s.compareLater()
 	}
 }
@@ -353,15 +311,13 @@ func (s *Service) keepFresh(ctx context.Context, h heard) error {
 // keepNew stores a change of a telephone, unless it is a PIN that was stored already: confd may have another one since, which will be
 // applied soon.
 func (s *Service) keepNew(ctx context.Context, h heard) error {
-	value := on(h.state.Value)
-	if h.state.Family == pinFamily {
-		value = h.state.Value // 0 is a PIN, too
-		if known, err := s.agreed.get(ctx, h.state.at()); err != nil || known == value {
+	if strings.HasPrefix(h.At, pinFamily+"/") {
+		if known, err := s.agreed.get(ctx, h.At); err != nil || known == h.Value {
 			return err
 		}
 	}
 	if err := h.store(ctx); err != nil {
 		return err
 	}
-	return s.agreed.set(ctx, h.state.at(), value)
+	return s.agreed.set(ctx, h.At, h.Value)
 }

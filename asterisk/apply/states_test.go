@@ -9,6 +9,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/jobs"
+	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -21,9 +22,9 @@ func TestStates(t *testing.T) {
 	set := func(dnd, busy string) {
 		t.Helper()
 		n.mu.Lock()
-		n.states = []apply.State{
-			{Family: "ringfence", Key: "u/dnd", Value: dnd, On: dnd == "1", Device: "Custom:dnd-u"},
-			{Family: "ringfence", Key: "u/busy", Value: busy, On: busy != "", Device: "Custom:busy-u"},
+		n.states = []userstate.State{
+			{User: "u", Name: "dnd", Value: dnd},
+			{User: "u", Name: "busy", Value: busy},
 		}
 		n.mu.Unlock()
 		wantState(t, do(t, n), jobs.Done, "")
@@ -49,7 +50,7 @@ func TestStates(t *testing.T) {
 	want("it is switched off and on", "1", "103")
 	s.Handle("DBPut", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
 	n.mu.Lock()
-	n.states[0].Value, n.states[0].On = "0", false
+	n.states[0].Value = "0"
 	n.mu.Unlock()
 	wantState(t, do(t, n), jobs.Failed, "telling Asterisk the state of users")
 	var lamps []string
@@ -59,8 +60,8 @@ func TestStates(t *testing.T) {
 		}
 	}
 	if wanted := []string{
-		"DEVICE_STATE(Custom:dnd-u)INUSE", "DEVICE_STATE(Custom:busy-u)INUSE", "DEVICE_STATE(Custom:busy-u)INUSE",
-		"DEVICE_STATE(Custom:dnd-u)NOT_INUSE", "DEVICE_STATE(Custom:dnd-u)INUSE",
+		"DEVICE_STATE(Custom:ringfence-dnd-u)INUSE", "DEVICE_STATE(Custom:ringfence-busy-u)INUSE", "DEVICE_STATE(Custom:ringfence-busy-u)INUSE",
+		"DEVICE_STATE(Custom:ringfence-dnd-u)NOT_INUSE", "DEVICE_STATE(Custom:ringfence-dnd-u)INUSE",
 	}; !slices.Equal(lamps, wanted) {
 		t.Errorf("lamps %q, want %q", lamps, wanted)
 	}
@@ -77,10 +78,10 @@ func TestStatesApart(t *testing.T) {
 					c.Respond(a, "Error", "Message", "Invalid/unknown command: DBGetTree.")
 				})
 			}
-			states := []apply.State{
-				{Family: "ringfence", Key: "u/dnd", Value: "0", Device: "Custom:dnd-u"},
-				{Family: "ringfence", Key: "u/busy", Device: "Custom:busy-u"},
-				{Family: "ringfence", Key: "u/noanswer", Device: "Custom:noanswer-u"},
+			states := []userstate.State{
+				{User: "u", Name: "dnd", Value: "0"},
+				{User: "u", Name: "busy"},
+				{User: "u", Name: "noanswer"},
 			}
 			begin := func() {
 				t.Helper()
@@ -89,7 +90,7 @@ func TestStatesApart(t *testing.T) {
 					o.Name = map[bool]string{true: "with a tree", false: "without"}[tree]
 				}, false, func(n *system, o *apply.Options) {
 					n.states = states
-					o.Keep, o.States = n.keep, n.stored
+					o.Keep = n.keep
 				})
 			}
 			end := func() {
@@ -98,7 +99,7 @@ func TestStatesApart(t *testing.T) {
 			}
 			set := func(i int, value string) {
 				n.mu.Lock()
-				n.states[i].Value, n.states[i].On = value, value != "" && value != "0"
+				n.states[i].Value = value
 				n.mu.Unlock()
 				n.Changed()
 			}
@@ -112,7 +113,7 @@ func TestStatesApart(t *testing.T) {
 					}
 					ours, _ := n.stored(t.Context())
 					for i, state := range ours {
-						theirs, _ := s.Value(state.Family, state.Key)
+						theirs, _ := s.Value(userstate.Family, state.Key())
 						if state.Value != want[i] || theirs != want[i] && (theirs != "" || want[i] != "0") {
 							return false
 						}
@@ -129,7 +130,7 @@ func TestStatesApart(t *testing.T) {
 			begin()
 			both("the gateway was down", "1", "", "")
 			end()
-			states[2].Value, states[2].On = "103", true
+			states[2].Value = "103"
 			begin()
 			both("the API has changed one", "1", "", "103")
 			end()
@@ -153,21 +154,17 @@ func TestStatesOfTheGone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		var n *system
 		s := pbx(t, &n)
-		var states []apply.State
+		var states []userstate.State
 		for _, user := range []string{"u", "v", "vv"} {
-			states = append(states, apply.State{Family: "ringfence", Key: user + "/dnd", Value: "1", On: true, Device: "Custom:dnd-" + user})
+			states = append(states, userstate.State{User: user, Name: "dnd", Value: "1"})
 		}
-		begin := func(states []apply.State) {
+		begin := func(states []userstate.State) {
 			n = start(t, db, withManager(s), false, func(n *system, o *apply.Options) {
 				n.states = states
-				o.Keep, o.States = n.keep, n.stored
-				o.Lamp = func(key string) string {
-					user, name, _ := strings.Cut(key, "/")
-					return "Custom:" + name + "-" + user
-				}
+				o.Keep = n.keep
 			})
 		}
-		set := func(states []apply.State) {
+		set := func(states []userstate.State) {
 			n.mu.Lock()
 			n.states = states
 			n.mu.Unlock()
@@ -176,8 +173,8 @@ func TestStatesOfTheGone(t *testing.T) {
 			for _, user := range users {
 				byTelephone(t, s, user+"/novoicemail", "1")
 				byTelephone(t, s, user+"/left-7", "0")
-				inFamily(t, s, "CustomDevstate", "novoicemail-"+user, "INUSE")
-				inFamily(t, s, "CustomDevstate", "dnd-"+user, "INUSE")
+				inFamily(t, s, "CustomDevstate", "ringfence-novoicemail-"+user, "INUSE")
+				inFamily(t, s, "CustomDevstate", "ringfence-dnd-"+user, "INUSE")
 			}
 			inFamily(t, s, "CustomDevstate", "door", "INUSE")
 			inFamily(t, s, "theirs", "v/dnd", "1")
@@ -186,7 +183,7 @@ func TestStatesOfTheGone(t *testing.T) {
 			t.Helper()
 			for _, user := range []string{"u", "v", "vv"} {
 				stays := slices.Contains(users, user)
-				for _, at := range []string{"ringfence " + user + "/novoicemail", "ringfence " + user + "/left-7", "CustomDevstate novoicemail-" + user, "CustomDevstate dnd-" + user, "ringfence " + user + "/dnd"} {
+				for _, at := range []string{"ringfence " + user + "/novoicemail", "ringfence " + user + "/left-7", "CustomDevstate ringfence-novoicemail-" + user, "CustomDevstate ringfence-dnd-" + user, "ringfence " + user + "/dnd"} {
 					family, key, _ := strings.Cut(at, " ")
 					if _, there := s.Value(family, key); there != stays {
 						t.Errorf("%s: %s is there: %v", when, at, there)
@@ -207,10 +204,10 @@ func TestStatesOfTheGone(t *testing.T) {
 		wantState(t, do(t, n), jobs.Done, "")
 		alone("u", "v", "vv")
 		want("at first", 3, "u", "v", "vv")
-		set([]apply.State{states[0], states[2]})
+		set([]userstate.State{states[0], states[2]})
 		wantState(t, do(t, n), jobs.Done, "")
 		want("one is deleted", 2, "u", "vv")
-		states[1].Value, states[1].On = "0", false
+		states[1].Value = "0"
 		set(states)
 		wantState(t, do(t, n), jobs.Done, "")
 		want("somebody has the same key", 2, "u", "vv")

@@ -19,6 +19,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
+	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -31,24 +32,24 @@ type system struct {
 	mu        sync.Mutex
 	files     generation.Files
 	left      []leftout.Omission
-	states    []apply.State
+	states    []userstate.State
 	live      bool
 	generated int
 }
 
 // keep stores a state that a telephone has changed.
-func (s *system) keep(_ context.Context, kept apply.State) error {
+func (s *system) keep(_ context.Context, kept userstate.State) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.states {
-		if s.states[i].Key == kept.Key {
-			s.states[i].Value, s.states[i].On = kept.Value, kept.On
+		if s.states[i].Key() == kept.Key() {
+			s.states[i].Value = kept.Value
 		}
 	}
 	return nil
 }
 
-func (s *system) stored(context.Context) ([]apply.State, error) {
+func (s *system) stored(context.Context) ([]userstate.State, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.states), nil
@@ -73,7 +74,7 @@ func (s *system) generate(_ context.Context, refused apply.Refused) (apply.Outpu
 			return in == at[1] || strings.HasPrefix(line, number+" =>") || strings.HasPrefix(line, "exten = "+number+",")
 		}), ""))
 	}
-	return apply.Output{Files: files, Source: "a test", LeftOut: slices.Clone(s.left), States: slices.Clone(s.states)}, nil
+	return apply.Output{Files: files, Source: "a test", LeftOut: slices.Clone(s.left)}, nil
 }
 
 // store makes these the files that are generated from now on.
@@ -101,7 +102,11 @@ func start(t *testing.T, db store.DB, change func(s *apply.Settings), live bool,
 		change(&settings)
 	}
 	options := apply.Options{
-		DB: db, Generate: n.generate,
+		DB: db, Generate: n.generate, States: n.stored,
+		Heard:      func(ami.Message) (apply.News, func(context.Context) error) { return apply.News{}, nil },
+		ForgetPIN:  func(apply.Mailbox) error { return nil },
+		ReadPIN:    func(apply.Mailbox) (string, error) { return "", nil },
+		KeepPIN:    func(context.Context, apply.Mailbox, string, string) (bool, error) { return false, nil },
 		LiveReload: func(context.Context) (bool, error) { return n.live, nil },
 	}
 	for _, edit := range edits {

@@ -101,7 +101,7 @@ func (s *Service) do(ctx context.Context, kind string, r *run) error {
 	}
 	var err error
 	if kind == kindStates {
-		err = s.exchangeStates(ctx)
+		err = s.reconcile(ctx)
 	} else {
 		err = s.generate(ctx, kind, r)
 		if err == nil && len(r.undone) > 0 {
@@ -173,11 +173,7 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	if err != nil || kind == kindGenerate {
 		return err
 	}
-	states := s.options.States
-	if states == nil {
-		states = func(context.Context) ([]State, error) { return out.States, nil }
-	}
-	if err := s.reconcile(ctx, states); err != nil {
+	if err := s.reconcile(ctx); err != nil {
 		return fmt.Errorf("the files are live, but %w", err)
 	}
 	return nil
@@ -249,7 +245,7 @@ func (s *Service) check(files generation.Files) []check.Finding {
 			return check.Changed(unstamped(live), unstamped(files))
 		}
 	}
-	return check.Files(files, nil)
+	return check.Files(files)
 }
 
 // output generates the files, with their stamps, without what was refused and is as it was then.

@@ -14,26 +14,26 @@ import (
 // refer to, it checks what differs alone.
 func Changed(before, after map[string][]byte) []Finding {
 	if !slices.Equal(slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))) {
-		return Files(after, nil)
+		return Files(after)
 	}
 	was, is := map[string][]byte{}, map[string][]byte{}
 	for name, text := range after {
 		gone, come := conf.Differences(name, before[name], text)
 		if len(gone)+len(come) > len(text)/2 { // that is as much work as all of it
-			return Files(after, nil)
+			return Files(after)
 		}
 		was[name], is[name] = gone, come
 	}
-	c := read(is, nil)
+	c := read(is)
 	defined := c.defined()
-	for what := range read(was, nil).defined() {
+	for what := range read(was).defined() {
 		if hint := strings.HasPrefix(what, hintOf); !defined[what] && (!hint || bytes.Contains(after["queues.conf"], []byte(what))) {
-			return Files(after, nil)
+			return Files(after)
 		}
 	}
 	c.whole = after
 	if len(c.check()) > 0 { // or it cannot be told without the rest
-		return Files(after, nil)
+		return Files(after)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -48,14 +49,11 @@ type checker struct {
 	whole map[string][]byte
 }
 
-// Files checks the files of a configuration, by name, and returns what is wrong, by file and line. The files of also are not
-// checked, but may be referred to: what a machine's own files add, by the same names.
-func Files(files, also map[string][]byte) []Finding {
-	return read(files, also).check()
-}
+// Files checks the files of a configuration, by name, and returns what is wrong, by file and line.
+func Files(files map[string][]byte) []Finding { return read(files).check() }
 
 // read reads files, and what can be referred to.
-func read(files, also map[string][]byte) *checker {
+func read(files map[string][]byte) *checker {
 	c := &checker{files: map[string]*conf.File{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f, err := conf.Parse(files[name])
@@ -64,7 +62,7 @@ func read(files, also map[string][]byte) *checker {
 		c.raw(name, files[name])
 		c.includes(name, f)
 	}
-	c.collect(also)
+	c.collect()
 	return c
 }
 
@@ -75,18 +73,9 @@ func (c *checker) check() []Finding {
 	c.checkQueues()
 	c.checkMusic()
 	slices.SortFunc(c.findings, func(a, b Finding) int {
-		return cmpOr(strings.Compare(a.File, b.File), a.Line-b.Line, strings.Compare(a.Message, b.Message))
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, strings.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(c.findings)
-}
-
-func cmpOr(results ...int) int {
-	for _, r := range results {
-		if r != 0 {
-			return r
-		}
-	}
-	return 0
 }
 
 func (c *checker) addf(file string, line int, format string, args ...any) {
@@ -145,21 +134,10 @@ func (c *checker) includes(file string, f *conf.File) {
 }
 
 // collect notes everything that can be referred to.
-func (c *checker) collect(also map[string][]byte) {
+func (c *checker) collect() {
 	c.objects = map[string]map[string]bool{}
 	c.mailboxes, c.queues, c.classes, c.zones = map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	c.contexts, c.steps = map[string]bool{}, map[string]map[string][]conf.Step{}
-	for _, name := range slices.Sorted(maps.Keys(also)) {
-		f, err := conf.Parse(also[name])
-		if err != nil && f == nil {
-			continue
-		}
-		c.note(name, f)
-		if name == dialplanFile {
-			d, _ := conf.ParseDialplan(f)
-			c.noteDialplan(d)
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(c.files)) {
 		c.note(name, c.files[name])
 	}

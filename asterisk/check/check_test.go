@@ -31,8 +31,7 @@ type = aor
 [alice]
 type = auth
 [trunk]
-type = registration
-outbound_auth = alice
+type = aor
 `,
 	"extensions.conf": `[general]
 static = yes
@@ -95,7 +94,7 @@ func tree(texts map[string]string) map[string][]byte {
 }
 
 func TestGood(t *testing.T) {
-	for _, f := range check.Files(tree(good), nil) {
+	for _, f := range check.Files(tree(good)) {
 		t.Error(f)
 	}
 }
@@ -110,7 +109,7 @@ func TestChanged(t *testing.T) {
 		before["queues.conf"] += fmt.Sprintf("[queue%d]\nmember = PJSIP/sip%[1]d\n", i)
 		before["musiconhold.conf"] += fmt.Sprintf("[music%d]\nmode = files\ndirectory = /var/lib/music\n", i)
 	}
-	if found := check.Files(tree(before), nil); len(found) > 0 {
+	if found := check.Files(tree(before)); len(found) > 0 {
 		t.Fatal(found)
 	}
 	const unseen = "[unseen]\nexten => 1,1,Nothing()\n" // a fault that was there before
@@ -158,7 +157,7 @@ func TestChanged(t *testing.T) {
 					t.Fatal("nothing has changed")
 				}
 			}
-			want := check.Files(tree(after), nil)
+			want := check.Files(tree(after))
 			if got := check.Changed(tree(before), tree(after)); !slices.Equal(got, want) {
 				t.Errorf("found %v, want %v", got, want)
 			}
@@ -172,19 +171,6 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// What a machine's own files have may be referred to.
-func TestAlso(t *testing.T) {
-	files := tree(good)
-	also := map[string][]byte{"pjsip.conf": []byte("[mine]\ntype = transport\n"), "extensions.conf": []byte("[theirs]\nexten = 1,1,System(echo)\n")}
-	files["pjsip.conf"] = append(files["pjsip.conf"], "[bob]\ntype = endpoint\ncontext = theirs\ntransport = mine\n"...)
-	for _, f := range check.Files(files, also) {
-		t.Error(f)
-	}
-	if len(check.Files(files, nil)) != 2 {
-		t.Error("without them nothing is missed")
-	}
-}
-
 // Each fault is found, with its file and line, and nothing else is.
 func TestFaults(t *testing.T) {
 	for _, tt := range []struct{ name, file, before, after, want string }{
@@ -192,7 +178,6 @@ func TestFaults(t *testing.T) {
 		{"an endpoint without a context", "pjsip.conf", "context = internal\n", "", `[alice] has no context`},
 		{"no aor", "pjsip.conf", "aors = alice", "aors = alice, bob", `pjsip.conf:10: [alice] aors: there is no aor "bob"`},
 		{"no auth", "pjsip.conf", "auth = alice\nt", "auth = bob\nt", `there is no auth "bob"`},
-		{"no auth of a registration", "pjsip.conf", "outbound_auth = alice", "outbound_auth = bob", `[trunk] outbound_auth: there is no auth "bob"`},
 		{"no transport", "pjsip.conf", "transport = transport-udp", "transport = tls", `there is no transport "tls"`},
 		{"no mailbox of an endpoint", "pjsip.conf", "mailboxes = 101@internal", "mailboxes = 101@other", `there is no mailbox "101@other"`},
 		{"no music", "pjsip.conf", "moh_suggest = quiet", "moh_suggest = loud", `there is no class "loud"`},
@@ -251,7 +236,7 @@ func TestFaults(t *testing.T) {
 				t.Fatalf("%s has no %q", tt.file, tt.before)
 			}
 			texts[tt.file] = strings.Replace(texts[tt.file], tt.before, tt.after, 1)
-			found := check.Files(tree(texts), nil)
+			found := check.Files(tree(texts))
 			hit := false
 			for _, f := range found {
 				hit = hit || strings.Contains(f.String(), tt.want)
@@ -275,6 +260,6 @@ func FuzzFiles(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, name, text string) {
 		files := tree(good)
 		files[name] = []byte(text)
-		check.Files(files, map[string][]byte{name: []byte(text)})
+		check.Files(files)
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // pjsipTypes are the types of the objects of pjsip.conf.
-var pjsipTypes = words("endpoint\naor\nauth\ntransport\nidentify\nregistration\nglobal\nsystem\nacl\ndomain_alias\noutbound-publish\nasterisk-publication\ninbound-publication\nresource_list\nphoneprov\ncontact\n")
+var pjsipTypes = words("endpoint\naor\nauth\ntransport\nglobal\nsystem\n")
 
 // references are the settings of pjsip.conf that name something, by the type of the object that has them.
 var references = map[string][]struct{ setting, names string }{
@@ -24,9 +24,7 @@ var references = map[string][]struct{ setting, names string }{
 		{"mailboxes", "mailbox"},
 		{"moh_suggest", "class"},
 	},
-	"aor":          {{"mailboxes", "mailbox"}},
-	"identify":     {{"endpoint", "endpoint"}},
-	"registration": {{"outbound_auth", "auth"}, {"transport", "transport"}, {"endpoint", "endpoint"}},
+	"aor": {{"mailboxes", "mailbox"}},
 }
 
 // checkPJSIP checks the objects of pjsip.conf and what they refer to.

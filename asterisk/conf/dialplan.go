@@ -8,10 +8,7 @@ import (
 )
 
 // Dialplan is a parsed extensions.conf.
-type Dialplan struct {
-	Contexts []*DialplanContext
-	Globals  []Value
-}
+type Dialplan struct{ Contexts []*DialplanContext }
 
 // DialplanContext is a context: what its sections of the file hold together.
 type DialplanContext struct {
@@ -60,18 +57,15 @@ func ParseDialplan(f *File) (*Dialplan, error) {
 	byName := map[string]*DialplanContext{}
 	var errs []error
 	for _, s := range f.Sections {
-		switch {
-		case s.Template || s.Name == "general":
-		case s.Name == "globals":
-			d.Globals = append(d.Globals, s.Values...)
-		default:
-			c := byName[s.Name]
-			if c == nil {
-				c = &DialplanContext{Name: s.Name, Line: s.Line, has: map[stepKey]bool{}}
-				byName[s.Name], d.Contexts = c, append(d.Contexts, c)
-			}
-			errs = append(errs, c.read(s)...)
+		if s.Template || s.Name == "general" || s.Name == "globals" {
+			continue
 		}
+		c := byName[s.Name]
+		if c == nil {
+			c = &DialplanContext{Name: s.Name, Line: s.Line, has: map[stepKey]bool{}}
+			byName[s.Name], d.Contexts = c, append(d.Contexts, c)
+		}
+		errs = append(errs, c.read(s)...)
 	}
 	return d, errors.Join(errs...)
 }

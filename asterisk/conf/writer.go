@@ -17,9 +17,9 @@ const sectionSize, nameSize = 79, 128
 // A Writer writes one configuration file. After the first error it writes nothing more, and Bytes returns the error. No error holds
 // a value: it may be a secret.
 type Writer struct {
-	text    bytes.Buffer
-	section string
-	err     error
+	text     bytes.Buffer
+	sections []string
+	err      error
 }
 
 // Bytes returns the file, or the first error.
@@ -39,20 +39,24 @@ func (w *Writer) Comment(text string) {
 // Blank writes an empty line.
 func (w *Writer) Blank() { w.line("") }
 
-// Section begins a section. It takes the values of its templates, which must be written before it.
-func (w *Writer) Section(name string, templates ...string) {
-	w.section = name
-	for _, n := range append([]string{name}, templates...) {
-		if !IsSectionName(n) {
-			w.fail("%q is no name of a section", n)
-			return
-		}
-	}
-	if len(templates) > 0 {
-		w.line("[" + name + "](" + strings.Join(templates, ",") + ")")
-		return
+// Section begins a section.
+func (w *Writer) Section(name string) {
+	w.sections = append(w.sections, name)
+	if !IsSectionName(name) {
+		w.fail("%q is no name of a section", name)
 	}
 	w.line("[" + name + "]")
+}
+
+// Sections returns the names of the sections that were begun.
+func (w *Writer) Sections() []string { return w.sections }
+
+// In returns the name of the section that is being written.
+func (w *Writer) In() string {
+	if len(w.sections) == 0 {
+		return ""
+	}
+	return w.sections[len(w.sections)-1]
 }
 
 // IsSectionName reports whether a section can have this name.
@@ -134,7 +138,7 @@ func (w *Writer) line(text string) {
 
 func (w *Writer) fail(format string, args ...any) {
 	if w.err == nil {
-		w.err = fmt.Errorf("section [%s]: "+format, append([]any{Plain(w.section)}, args...)...)
+		w.err = fmt.Errorf("section [%s]: "+format, append([]any{Plain(w.In())}, args...)...)
 	}
 }
 

@@ -128,9 +128,9 @@ func TestApply(t *testing.T) {
 	two := files("pjsip.conf", "[a]\n[b]\n", "extensions.conf", "[ctx]\n[more]\n", "voicemail.conf", "[general]\n")
 	wantModules(apply(two), "pbx_config", "res_pjsip")
 	wantModules(apply(one), "res_pjsip", "pbx_config") // only removes: telephones go before their context
-	wantModules(apply(files("pjsip.conf", "[a]\ntype = identify\n", "extensions.conf", "[ctx]\n")), "res_pjsip_endpoint_identifier_ip", "res_pjsip", "app_voicemail")
+	wantModules(apply(files("pjsip.conf", "[a]\ntype = aor\n", "extensions.conf", "[ctx]\n")), "res_pjsip", "app_voicemail")
 	all := files("pjsip.conf", "[c]\n", "extensions.conf", "[all]\n", "voicemail.conf", "[general]\n", "queues.conf", "[q]\n", "features.conf", "[general]\n", "musiconhold.conf", "[default]\n")
-	wantModules(apply(all), "app_voicemail", "res_musiconhold", "features", "pbx_config", "app_queue", "res_pjsip", "res_pjsip_endpoint_identifier_ip") // a queue needs its members' hints
+	wantModules(apply(all), "app_voicemail", "res_musiconhold", "features", "pbx_config", "app_queue", "res_pjsip") // a queue needs its members' hints
 }
 
 // A file with the same content keeps its time; one with other content never has the size and time of another version.

@@ -6,29 +6,21 @@ import (
 	"slices"
 )
 
-// moduleOf says which module of Asterisk reads a file.
-var moduleOf = map[string]string{
-	"voicemail.conf":   "app_voicemail",
-	"musiconhold.conf": "res_musiconhold",
-	"confbridge.conf":  "app_confbridge",
-	"queues.conf":      "app_queue",
-	"res_parking.conf": "res_parking",
-	"features.conf":    "features",
-	"extensions.conf":  "pbx_config",
-	"pjsip.conf":       "res_pjsip",
+// readers are the modules of Asterisk that read a file, in the order in which they are reloaded: what is referred to, before what refers to
+// it. A telephone must not appear before its context, nor a queue before the hints by which it knows whether its members can be rung: it
+// would never ring them.
+var readers = []struct{ file, module string }{
+	{"voicemail.conf", "app_voicemail"},
+	{"musiconhold.conf", "res_musiconhold"},
+	{"features.conf", "features"},
+	{"extensions.conf", "pbx_config"},
+	{"queues.conf", "app_queue"},
+	{"pjsip.conf", "res_pjsip"},
 }
 
-// alsoReads are further modules that read pjsip.conf, if it has an object of that type.
-var alsoReads = []struct{ object, module string }{
-	{"identify", "res_pjsip_endpoint_identifier_ip"},
-	{"registration", "res_pjsip_outbound_registration"},
-}
-
-// order is the order in which modules are reloaded: what is referred to, before what refers to it. A telephone must not appear
-// before its context, nor a queue before the hints by which it knows whether its members can be rung: it would never ring them.
-var order = []string{
-	"app_voicemail", "res_musiconhold", "app_confbridge", "res_parking", "features", "pbx_config", "app_queue",
-	"res_pjsip", "res_pjsip_endpoint_identifier_ip", "res_pjsip_outbound_registration",
+// isRead reports whether a module reads a file.
+func isRead(name string) bool {
+	return slices.ContainsFunc(readers, func(r struct{ file, module string }) bool { return r.file == name })
 }
 
 // Changes of a file.
@@ -47,7 +39,10 @@ type FileChange struct {
 // Compare returns what differs, by name.
 func Compare(from, to Files) []FileChange {
 	var changes []FileChange
-	for _, name := range slices.Sorted(maps.Keys(merged(from, to))) {
+	both := Files{}
+	maps.Copy(both, from)
+	maps.Copy(both, to)
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		before, had := from[name]
 		after, has := to[name]
 		switch {
@@ -62,51 +57,18 @@ func Compare(from, to Files) []FileChange {
 	return changes
 }
 
-func merged(a, b Files) Files {
-	all := maps.Clone(a)
-	if all == nil {
-		all = Files{}
-	}
-	maps.Copy(all, b)
-	return all
-}
-
-// modules returns the modules that a change concerns, in the order in which they are reloaded: that of order, or its reverse for a
+// modules returns the modules that a change concerns, in the order in which they are reloaded: that of readers, or its reverse for a
 // change that only takes away.
-func modules(changes []FileChange, from, to Files) []string {
-	concerned := map[string]bool{}
-	for _, c := range changes {
-		concerned[moduleOf[c.Name]] = true
-		if c.Name != "pjsip.conf" {
-			continue
-		}
-		for _, also := range alsoReads {
-			if has(from[c.Name], also.object) || has(to[c.Name], also.object) {
-				concerned[also.module] = true
-			}
-		}
-	}
-	var sorted []string
-	for _, m := range order {
-		if concerned[m] {
-			sorted = append(sorted, m)
+func modules(changes []FileChange, from, to Files) (all []string) {
+	for _, r := range readers {
+		if slices.ContainsFunc(changes, func(c FileChange) bool { return c.Name == r.file }) {
+			all = append(all, r.module)
 		}
 	}
 	if onlyRemoves(from, to) {
-		slices.Reverse(sorted)
+		slices.Reverse(all)
 	}
-	return sorted
-}
-
-// has reports whether pjsip.conf has an object of a type.
-func has(pjsip []byte, object string) bool {
-	for line := range bytes.Lines(pjsip) {
-		if name, value, ok := bytes.Cut(line, []byte("=")); ok &&
-			string(bytes.TrimSpace(name)) == "type" && string(bytes.TrimLeft(bytes.TrimSpace(value), "> ")) == object {
-			return true
-		}
-	}
-	return false
+	return all
 }
 
 // onlyRemoves reports whether a change takes sections away and adds none.

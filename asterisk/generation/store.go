@@ -292,7 +292,7 @@ var fileName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,60}\.conf$`)
 // failed, it is returned instead. It is on disk when Stage returns.
 func (s *Store) Stage(ctx context.Context, files Files, source string) (g Generation, err error) {
 	for name := range files {
-		if !fileName.MatchString(name) || moduleOf[name] == "" {
+		if !fileName.MatchString(name) || !isRead(name) {
 			return g, fmt.Errorf("staging: Asterisk has no module for a file %q", name)
 		}
 	}

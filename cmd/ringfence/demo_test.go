@@ -90,7 +90,7 @@ func configuresAsterisk(t *testing.T, address string) {
 	if len(left) > 0 {
 		t.Errorf("left out are %v", left)
 	}
-	for _, wrong := range check.Files(files, nil) {
+	for _, wrong := range check.Files(files) {
 		t.Error(wrong)
 	}
 	for file, want := range map[string]int{"pjsip.conf": 260, "voicemail.conf": 260, "queues.conf": 10} {
