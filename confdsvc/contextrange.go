@@ -155,11 +155,11 @@ func freeRanges(e *crud.Engine) {
 					return nil, err
 				}
 			}
-			free := []Range{}
+			var free []Range
 			for _, one := range ranges {
 				free = append(free, one.without(taken)...)
 			}
-			return map[string]any{"items": free, "total": len(free)}, nil
+			return rest.Listed(free), nil
 		}),
 	})
 }

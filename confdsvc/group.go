@@ -119,12 +119,6 @@ func declareGroups(e *crud.Engine) {
 			}
 			return checkGroupNumbers(ctx, c, change)
 		},
-		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
-			for _, g := range groups {
-				g.CallPermissions = []CallPermissionRef{}
-			}
-			return nil
-		},
 	})
 	crud.Part[Group, GroupFallbacks]{
 		Path: "fallbacks", ID: "group_fallback", Replaces: true, Field: func(g *Group) *GroupFallbacks { return &g.Fallbacks },

@@ -49,12 +49,6 @@ func declareMOH(e *crud.Engine) {
 			}
 			return nil
 		},
-		Load: func(_ context.Context, _ store.Conn, all []*MOH) error {
-			for _, m := range all {
-				m.Files = []MOHFile{}
-			}
-			return nil
-		},
 	})
 }
 

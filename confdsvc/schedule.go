@@ -74,12 +74,6 @@ func declareSchedules(e *crud.Engine) {
 			}
 			return nil
 		},
-		Load: func(_ context.Context, _ store.Conn, schedules []*Schedule) error {
-			for _, s := range schedules {
-				s.Queues, s.Outcalls = []QueueRef{}, []OutcallRef{}
-			}
-			return nil
-		},
 	})
 	hasSchedule(e, "confd_user_schedule", func(u *User) *[]ScheduleRef { return &u.Schedules }, crud.Many(func(s *Schedule) *[]UserRef { return &s.Users }))
 	hasSchedule(e, "confd_group_schedule", func(g *Group) *[]ScheduleRef { return &g.Schedules }, crud.Many(func(s *Schedule) *[]GroupRef { return &s.Groups }))

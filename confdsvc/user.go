@@ -284,9 +284,6 @@ func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 	for _, u := range users {
 		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
-		u.Agent = nil
-		u.CallPermissions = []CallPermissionRef{}
-		u.Switchboards, u.Queues = []SwitchboardRef{}, []QueueRef{}
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func listAssociations(
 				{Rel: "funckeys_templates", Href: fmt.Sprintf("%s/funckeys/templates/%d", prefix, items[i].TemplateID)},
 			}
 		}
-		return map[string]any{"total": len(items), "items": append([]UserFuncKeyTemplate{}, items...)}, err
+		return rest.Listed(items), err
 	})
 }
 

@@ -41,8 +41,7 @@ func declareUserReads(e *crud.Engine) {
 			if err != nil {
 				return nil, err
 			}
-			ids := outgoingCallerIDs(user, numbers)
-			return map[string]any{"total": len(ids), "items": ids}, nil
+			return rest.Listed(outgoingCallerIDs(user, numbers)), nil
 		}),
 	})
 	e.Add(rest.Operation{
@@ -75,7 +74,8 @@ func outgoingCallerIDs(user *User, known []*PhoneNumber) []OutgoingCallerID {
 			names[strings.TrimPrefix(n.Number, "+")] = *n.CallerIDName
 		}
 	}
-	ids, seen := []OutgoingCallerID{}, map[string]bool{}
+	var ids []OutgoingCallerID
+	seen := map[string]bool{}
 	add := func(kind, number string) {
 		if digits := strings.TrimPrefix(number, "+"); !seen[digits] {
 			seen[digits] = true

@@ -19,33 +19,25 @@ func (e *endpoints) commonOperations() []rest.Operation {
 		Summary:     "Make the stored configuration the live one",
 		Description: "Returns when it is done, or when it has failed.",
 		Success:     http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotImplemented},
-		Handle: e.applyCommon,
+		Handle: e.installation(e.applyCommon),
 	}
 	get := apply
-	get.Method, get.ID, get.Handle = http.MethodGet, "commonconf_apply", e.byGet(e.applyCommon)
+	get.Method, get.ID, get.Handle = http.MethodGet, "commonconf_apply", e.byGet(apply.Handle)
 	get.Description += " The same as POST, for existing tools."
 	return []rest.Operation{apply, get, {
 		Method: http.MethodPost, Path: "/commonconf_generate", Access: "sysconfd.commonconf_generate.create",
 		ID: "commonconf_generate", Tag: "configuration", Summary: "Generate the configuration, without making it live",
 		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotImplemented},
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			s, err := e.installation(ctx, r)
-			if err != nil {
-				return rest.Reply{}, err
-			}
+		Handle: e.installation(func(ctx context.Context, r *rest.Request, s scope) (rest.Reply, error) {
 			if err := e.telephony.Generate(ctx, s.asked(r)); err != nil {
 				return rest.Reply{}, failed(ctx, err, "can't generate commonconf file")
 			}
 			return done, nil
-		},
+		}),
 	}}
 }
 
-func (e *endpoints) applyCommon(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	s, err := e.installation(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
+func (e *endpoints) applyCommon(ctx context.Context, r *rest.Request, s scope) (rest.Reply, error) {
 	job, err := e.telephony.Apply(ctx, jobs.Options{Wait: true, Asked: s.asked(r)})
 	if err != nil {
 		return rest.Reply{}, failed(ctx, err, "can't apply commonconf changes")
@@ -72,44 +64,34 @@ func (e *endpoints) applyOperations() []rest.Operation {
 			Summary: "Start to make the stored configuration the live one", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Job](),
 			Query:    []rest.Parameter{{Name: "force", Schema: &rest.Schema{Type: "boolean"}, Description: "Whether the telephone system reads all files once more, whether they have changed or not."}},
 			Statuses: []int{http.StatusNotImplemented},
-			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				s, err := e.installation(ctx, r)
-				if err != nil {
-					return rest.Reply{}, err
-				}
+			Handle: e.installation(func(ctx context.Context, r *rest.Request, s scope) (rest.Reply, error) {
 				job, err := e.telephony.Apply(ctx, jobs.Options{Asked: s.asked(r), Force: r.Bool("force")})
 				if err == nil {
 					slog.Info("the configuration is applied", "job", job.UUID)
 				}
 				return rest.Reply{Body: job}, err
-			},
+			}),
 		},
 		{
 			Method: http.MethodGet, Path: "/apply/preview", Access: "sysconfd.apply.preview.read", ID: "preview_apply", Tag: "configuration",
 			Summary: "How the live configuration would change", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Preview](),
 			Statuses: []int{http.StatusNotImplemented},
-			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if _, err := e.installation(ctx, r); err != nil {
-					return rest.Reply{}, err
-				}
+			Handle: e.installation(func(ctx context.Context, _ *rest.Request, _ scope) (rest.Reply, error) {
 				preview, err := e.telephony.Preview(ctx)
 				return rest.Reply{Body: preview}, err
-			},
+			}),
 		},
 		{
 			Method: http.MethodGet, Path: "/apply/{job_uuid}", Access: "sysconfd.apply.{job_uuid}.read", ID: "read_apply", Tag: "configuration",
 			Summary: "What became of a job", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Job](), Statuses: []int{http.StatusNotFound},
-			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if _, err := e.installation(ctx, r); err != nil {
-					return rest.Reply{}, err
-				}
+			Handle: e.installation(func(ctx context.Context, r *rest.Request, _ scope) (rest.Reply, error) {
 				id, err := r.UUIDParam("job_uuid")
 				if err != nil {
 					return rest.Reply{}, err
 				}
 				job, err := e.telephony.Job(ctx, id)
 				return rest.Reply{Body: job}, err
-			},
+			}),
 		},
 	}
 }

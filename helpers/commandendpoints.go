@@ -66,28 +66,21 @@ func (e *endpoints) commandOperations() []rest.Operation {
 			ID: "exec_request_handlers", Tag: "commands", Summary: "Execute commands of Asterisk, after those that wait already",
 			Body: rest.SchemaOf[wanted](), BodyOptional: true, MaxBody: maxCommandBody,
 			Success: http.StatusOK, Reply: rest.SchemaOf[accepted](), Statuses: []int{http.StatusTooManyRequests},
-			Handle: e.execRequest,
+			Handle: e.installation(e.execRequest),
 		},
 		{
 			Method: http.MethodGet, Path: "/exec_request_handlers", Access: "sysconfd.exec_request_handlers.read",
 			ID: "list_exec_request_handlers", Tag: "commands", Summary: "The requests that wait, and the latest results",
 			Success: http.StatusOK, Reply: rest.ListOf(rest.SchemaOf[Execution](), false),
-			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if _, err := e.installation(ctx, r); err != nil {
-					return rest.Reply{}, err
-				}
-				all := e.queue.all()
-				return rest.Reply{Body: map[string]any{"items": all, "total": len(all)}}, nil
-			},
+			Handle: e.installation(func(context.Context, *rest.Request, scope) (rest.Reply, error) {
+				return rest.Reply{Body: rest.Listed(e.queue.all())}, nil
+			}),
 		},
 		{
 			Method: http.MethodGet, Path: "/exec_request_handlers/{request_uuid}", Access: "sysconfd.exec_request_handlers.{request_uuid}.read",
 			ID: "read_exec_request_handlers", Tag: "commands", Summary: "What became of a request",
 			Success: http.StatusOK, Reply: rest.SchemaOf[Execution](), Statuses: []int{http.StatusNotFound},
-			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if _, err := e.installation(ctx, r); err != nil {
-					return rest.Reply{}, err
-				}
+			Handle: e.installation(func(_ context.Context, r *rest.Request, _ scope) (rest.Reply, error) {
 				id, err := r.UUIDParam("request_uuid")
 				if err != nil {
 					return rest.Reply{}, err
@@ -97,18 +90,14 @@ func (e *endpoints) commandOperations() []rest.Operation {
 					return rest.Reply{}, notFound()
 				}
 				return rest.Reply{Body: found}, nil
-			},
+			}),
 		},
 	}
 }
 
 // execRequest queues commands. The audit has the request before they are queued, and what became of it when they have ended: without
 // that, the process was stopped in between.
-func (e *endpoints) execRequest(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	s, err := e.installation(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
+func (e *endpoints) execRequest(ctx context.Context, r *rest.Request, s scope) (rest.Reply, error) {
 	want, err := rest.Decode[wanted](r)
 	if err != nil {
 		return rest.Reply{}, err

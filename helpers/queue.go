@@ -283,10 +283,9 @@ func (q *queue) find(id string) (Execution, bool) {
 }
 
 // all returns the requests that are kept, the latest first, without what they said about themselves.
-func (q *queue) all() []Execution {
+func (q *queue) all() (out []Execution) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	out := []Execution{}
 	for _, of := range [][]*request{q.unfinished, q.finished} {
 		for _, r := range slices.Backward(of) {
 			e := r.shown()

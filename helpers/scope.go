@@ -44,13 +44,18 @@ func (e *endpoints) scope(ctx context.Context, r *rest.Request) (scope, error) {
 	return s, err
 }
 
-// installation refuses what concerns all tenants to every tenant but the master.
-func (e *endpoints) installation(ctx context.Context, r *rest.Request) (scope, error) {
-	s, err := e.scope(ctx, r)
-	if err == nil && !s.all {
-		err = apierr.New(apierr.Forbidden, "Only the master tenant may do this")
+// installation returns the handler of what concerns all tenants, which it refuses to every tenant but the master.
+func (e *endpoints) installation(handle func(ctx context.Context, r *rest.Request, s scope) (rest.Reply, error)) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		s, err := e.scope(ctx, r)
+		if err == nil && !s.all {
+			err = apierr.New(apierr.Forbidden, "Only the master tenant may do this")
+		}
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		return handle(ctx, r, s)
 	}
-	return s, err
 }
 
 // ofInstallation declares that [endpoints.installation] decides who may do something.

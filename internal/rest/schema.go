@@ -175,6 +175,11 @@ func ListOf(item *Schema, filtered bool) *Schema {
 	return s
 }
 
+// Listed returns a list's body, as ListOf describes it: all items there are.
+func Listed[T any](items []T) any {
+	return map[string]any{"items": append([]T{}, items...), "total": len(items)}
+}
+
 // compile prepares a schema that was written by hand for validation. SchemaOf's schemas are prepared already.
 func (s *Schema) compile() error {
 	if s == nil || s.made != nil {

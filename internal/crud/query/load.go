@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -96,8 +97,15 @@ func (k *Reader[T]) LoadOwn(ctx context.Context, c store.Conn, objects []T) erro
 	return k.RunLoad(ctx, c, objects)
 }
 
-// RunLoad runs the resource's Load.
+// RunLoad runs the resource's Load. Lists that nothing fills in are empty: clients read no null in place of a list.
 func (k *Reader[T]) RunLoad(ctx context.Context, c store.Conn, objects []T) error {
+	for _, o := range objects {
+		for _, l := range k.lists {
+			if field := reflect.ValueOf(o).Elem().FieldByIndex(l.index); field.IsNil() {
+				field.Set(l.empty)
+			}
+		}
+	}
 	if k.Load == nil {
 		return nil
 	}

@@ -20,8 +20,16 @@ type Reader[T declaration.Pointer] struct {
 	shows map[reflect.Type][]Loader
 	// beside are the fields that the resource's Beside fill in.
 	beside []Loader
+	// lists are the lists of an object that are no columns.
+	lists []list
 	// queries are the statements that find one object.
 	queries func() *queries
+}
+
+// list is a field that is a list, and an empty list of its type.
+type list struct {
+	index []int
+	empty reflect.Value
 }
 
 // Seen returns SQL that reads nothing which the caller of ctx may not know of. It adds the values that this needs.
@@ -42,6 +50,11 @@ func NewReader[T declaration.Pointer](m *declaration.Model[T], v Seen) *Reader[T
 				}
 			},
 		})
+	}
+	for _, f := range reflect.VisibleFields(m.Of) {
+		if f.Type.Kind() == reflect.Slice && f.Tag.Get("db") == "" && f.IsExported() {
+			k.lists = append(k.lists, list{f.Index, reflect.MakeSlice(f.Type, 0, 0)})
+		}
 	}
 	k.queries = sync.OnceValue(k.makeQueries)
 	return k
