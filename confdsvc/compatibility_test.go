@@ -2,9 +2,11 @@ package confdsvc_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,9 +17,10 @@ import (
 var operationRow = regexp.MustCompile("(?m)^\\| `([A-Z]+ /[^`]*)` \\| `([^`]*)` \\| `([^`]*)` \\| (.+) \\|$")
 
 // Each operation of the definition has a row in docs/compatibility.md that says what existing clients find different, and each
-// row has its operation.
+// row has its operation. -update adds the rows that are missing, below the last one, as if nothing was different.
 func TestCompatibility(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "docs", "compatibility.md"))
+	file := filepath.Join("..", "docs", "compatibility.md")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,11 +49,31 @@ func TestCompatibility(t *testing.T) {
 			t.Errorf("docs/compatibility.md has %s with the id %s and the access %s, and the definition has it with %q and %q", name, id, access, op.ID, op.Access)
 		}
 	}
+	var missing []string
 	for path, item := range definition.Paths {
 		for method, op := range item {
-			if name := strings.ToUpper(method) + " " + path; op.Access != "" && !rows[name] {
-				t.Errorf("docs/compatibility.md has no row for %s (%s, %s): add one that says what existing clients will find different", name, op.ID, op.Access)
+			name := strings.ToUpper(method) + " " + path
+			if op.Access == "" || rows[name] {
+				continue
 			}
+			differs := "same"
+			if ours[parameters.ReplaceAllString(name, "{}")] != "" {
+				differs = "only here"
+			}
+			missing = append(missing, fmt.Sprintf("| `%s` | `%s` | `%s` | %s |\n", name, op.ID, op.Access, differs))
 		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	slices.Sort(missing)
+	if !*update {
+		t.Errorf("docs/compatibility.md lacks these rows; -update adds them, and you say what existing clients will find different:\n%s", strings.Join(missing, ""))
+		return
+	}
+	all := operationRow.FindAllStringIndex(string(text), -1)
+	end := all[len(all)-1][1] + 1
+	if err := os.WriteFile(file, slices.Concat(text[:end], []byte(strings.Join(missing, "")), text[end:]), 0o600); err != nil {
+		t.Error(err)
 	}
 }

@@ -75,6 +75,11 @@ func Forgets(what string) {
 		crud.Collect(e, r)
 	}
 	checkDestinations(e)
+	if what == "use" {
+		crud.Link[shelf, Extension]{Table: "confd_shelf_extension"}.On(e)
+		e.Operations()
+		checkExtensionUses(e)
+	}
 }
 
 // SlotsOfShelf returns the names of the slots of a made-up object with a list of two.

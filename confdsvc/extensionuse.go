@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -30,6 +31,16 @@ func usesExtensions[L any](of crud.Relation[L, Extension], use extensionUse) ext
 	use.table = string(of)
 	extensionUses = append(extensionUses, use)
 	return use
+}
+
+// checkExtensionUses panics because of a relation with extensions that is none of the kinds, which every start reports: the others would not
+// know that an extension is taken.
+func checkExtensionUses(e *crud.Engine) {
+	for _, table := range e.Joining("extensions") {
+		if !slices.ContainsFunc(extensionUses, func(use extensionUse) bool { return use.table == table }) {
+			panic(table + " joins something with extensions, and no extensionUse says what they lead to")
+		}
+	}
 }
 
 // fits refuses an extension that another kind of object uses, or whose context or number does not suit this kind.

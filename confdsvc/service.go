@@ -56,6 +56,7 @@ func New(o Options) (*rest.Service, error) {
 	s.Picture = e.Picture
 	e.Describe(s)
 	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)
+	checkExtensionUses(e)
 	for i := range s.Operations {
 		op := &s.Operations[i]
 		op.ID = cmp.Or(clientIDs[op.ID], op.ID)

@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/confdsvc"
@@ -28,7 +29,7 @@ type simpleKind struct {
 func makeSimple(c *resttest.Client) map[string]string {
 	keys := map[string]string{}
 	for path, of := range simple {
-		keys[of.param] = c.Create("/"+path, of.body).Text("id")
+		keys[of.param] = c.Create("/"+path, of.body).Text(of.param[strings.LastIndexByte(of.param, '_')+1:])
 	}
 	return keys
 }
