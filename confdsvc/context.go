@@ -42,7 +42,6 @@ type ContextRef struct {
 	crud.Hrefs
 }
 
-// contextIncludes are the contexts that contexts include.
 const contextIncludes crud.Relation[Context, Context] = "confd_context_include"
 
 func init() { resources = append(resources, declareContexts) }

@@ -91,7 +91,6 @@ func (o *Context) endRanges() {
 
 func (r *Range) setEnd() { r.End = cmp.Or(r.End, r.Start) }
 
-// checkContext refuses empty ranges.
 func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context]) error {
 	for _, some := range change.New.plain() {
 		for i, r := range *some.list {
@@ -108,7 +107,6 @@ func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context])
 	return nil
 }
 
-// check refuses a range in which no number is.
 func (r Range) check(field string, at int) error {
 	switch {
 	case len(r.Start) != len(r.End):

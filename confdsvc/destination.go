@@ -262,7 +262,6 @@ func (h destinationsOf[T]) blank(o *T) {
 // selectDestinations is the query of an owner's column's destinations, without a condition.
 const selectDestinations = "SELECT CAST(%[1]s AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh FROM confd_destination WHERE %[1]s "
 
-// load fills in the destinations of some owners, and shows their targets.
 func (h destinationsOf[T]) load(ctx context.Context, c store.Conn, e *crud.Engine, owners []*T) error {
 	keys := make([]any, len(owners))
 	for i, o := range owners {

@@ -123,7 +123,6 @@ func byName(kinds []destinationKind) []destinationKind {
 	return slices.SortedStableFunc(slices.Values(kinds), func(a, b destinationKind) int { return cmp.Compare(a.name, b.name) })
 }
 
-// destinationSchema returns the union of all kinds.
 func destinationSchema() *rest.Schema {
 	var kinds []rest.Kind
 	subs := map[string][]rest.Kind{}

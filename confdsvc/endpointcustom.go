@@ -28,7 +28,6 @@ type EndpointLine struct {
 	crud.Hrefs
 }
 
-// lineCustom are the custom endpoints of lines.
 const lineCustom crud.Relation[Line, EndpointCustom] = "line_endpoint_custom"
 
 func init() { resources = append(resources, declareEndpointsCustom) }

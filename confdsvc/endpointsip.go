@@ -88,7 +88,6 @@ func restoreHiddenAuth(o *EndpointSIP, sent map[string]any) {
 	}
 }
 
-// lineSIP are the SIP endpoints of lines.
 const lineSIP crud.Relation[Line, EndpointSIP] = "line_endpoint_sip"
 
 func init() { resources = append(resources, declareEndpointsSIP) }

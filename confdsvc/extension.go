@@ -62,12 +62,8 @@ func declareExtensions(e *crud.Engine) {
 // is for sees it.
 func numberThere[L any](e *crud.Engine) func(ctx context.Context, c store.Conn, of *crud.Change[L], x *Extension) (*Extension, error) {
 	return func(ctx context.Context, c store.Conn, of *crud.Change[L], x *Extension) (*Extension, error) {
-		found, err := crud.Of[Extension](e).Select(ctx, c, "exten = $1 AND context = $2 AND "+tenant.Below("tenant_uuid", "$3"),
-			x.Exten, x.Context, crud.Of[L](e).TenantOf(of.New))
-		if err != nil || len(found) == 0 {
-			return nil, err
-		}
-		return found[0], nil
+		return firstOf(crud.Of[Extension](e).Select(ctx, c, "exten = $1 AND context = $2 AND "+tenant.Below("tenant_uuid", "$3"),
+			x.Exten, x.Context, crud.Of[L](e).TenantOf(of.New)))
 	}
 }
 

@@ -46,7 +46,6 @@ func (s *keySet) shown() *UserFuncKeys {
 	return shown
 }
 
-// one returns the key at the position that the path names.
 func (s *keySet) one(keys FuncKeys, position string) (*FuncKey, error) {
 	if err := checkPosition(position); err != nil {
 		return nil, err
@@ -132,7 +131,6 @@ func inheritsFor(ctx context.Context, e *crud.Engine, user *User, t *FuncKeyTemp
 		!crud.Of[User](e).Withholds(ctx, user, "func_key_template_id")
 }
 
-// addPositions adds the operations on one key of a set.
 func addPositions(e *crud.Engine, of keyHolder, path, access, id, tag string) {
 	shown := func(r *rest.Request, s *keySet) (any, error) { return s.one(s.all(), r.Param("position")) }
 	schema := rest.SchemaOf[FuncKey]()
@@ -205,7 +203,6 @@ func dropKey(r *rest.Request) (keyEdit, error) {
 	}, nil
 }
 
-// readKeys returns a handler that shows something of a set of keys.
 func readKeys(e *crud.Engine, of keyHolder, show func(r *rest.Request, s *keySet) (any, error)) rest.Handler {
 	return e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
 		set, err := of(ctx, c, r, scope)

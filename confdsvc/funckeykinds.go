@@ -133,7 +133,6 @@ var funcKeyKinds = []destinationKind{
 	kind[keyRecords]("onlinerec", ""),
 }
 
-// mayHaveLamp reports whether a lamp can show the state of a key's destination.
 func (d *FuncKeyDestination) mayHaveLamp() bool {
 	when := rest.SchemaOf[FuncKey]().Property("blf").When
 	if keys, ok := d.keys.(*KeyService); ok {
@@ -166,7 +165,6 @@ type FuncKeyParameter struct {
 	Values     []string `json:"values" doc:"What it may be; empty: anything of its form."`
 }
 
-// funcKeyTypes returns all types of destinations.
 func funcKeyTypes() []FuncKeyType {
 	types := make([]FuncKeyType, len(funcKeyKinds))
 	for i, k := range byName(funcKeyKinds) {

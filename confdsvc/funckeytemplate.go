@@ -43,7 +43,6 @@ type FuncKey struct {
 // FuncKeys are keys by their positions.
 type FuncKeys map[string]FuncKey
 
-// maxFuncKeys is how many keys a template may have.
 const maxFuncKeys = 1000
 
 // JSONSchema returns an object whose names are positions.
@@ -129,7 +128,6 @@ func (keys FuncKeys) settled(public bool) FuncKeys {
 	return out
 }
 
-// positions returns the positions of the keys, in order.
 func (keys FuncKeys) positions() []string {
 	return slices.SortedFunc(maps.Keys(keys), func(a, b string) int {
 		first, _ := positionOf(a)
@@ -147,7 +145,6 @@ func (k *FuncKey) text() (string, error) {
 	return string(text), err
 }
 
-// checkTwins refuses two keys that do the same.
 func (keys FuncKeys) checkTwins() error {
 	seen := map[string]bool{}
 	for _, position := range keys.positions() {
@@ -184,7 +181,6 @@ func (d *FuncKeyDestination) first() (name, value string) {
 	return "type", "'" + d.kind.name + "'"
 }
 
-// funcKeyRow is a row of confd_func_key.
 type funcKeyRow struct {
 	ID         int64   `db:"id"`
 	TemplateID int64   `db:"template_id"`
@@ -195,7 +191,6 @@ type funcKeyRow struct {
 	Keys       string  `db:"keys"`
 }
 
-// loadFuncKeys fills in the keys of some templates.
 func loadFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, templates []*FuncKeyTemplate) error {
 	byID, ids := make(map[int64]*FuncKeyTemplate, len(templates)), make([]any, len(templates))
 	for i, t := range templates {
@@ -375,7 +370,6 @@ func losesFuncKeys(ctx context.Context, c store.Conn, r *rest.Request, column st
 	return nil
 }
 
-// keyOfTarget is a function key that leads to an object.
 type keyOfTarget struct {
 	Template FuncKeyTemplate `db:"template"`
 	Position int64           `db:"place"`

@@ -66,7 +66,6 @@ type ToGroup struct {
 	Label    *string  `json:"group_label,omitempty" readOnly:"true" shows:"label"`
 }
 
-// keyToGroup calls a group by a function key.
 type keyToGroup struct {
 	keyHref
 
@@ -90,7 +89,6 @@ func init() {
 	musicUses = append(musicUses, forgetsMusic(musicOfGroup))
 }
 
-// groupExtensions are the numbers of groups.
 const groupExtensions crud.Relation[Group, Extension] = "confd_group_extension"
 
 func musicOfGroup(g *Group) **string { return &g.MusicOnHold }

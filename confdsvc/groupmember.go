@@ -35,7 +35,6 @@ type memberPriority struct {
 	Priority int64 `db:"priority" json:"priority" minimum:"0" maximum:"2147483647" doc:"Its place in the list, unless it is sent."`
 }
 
-// groupUsers are the users that groups ring.
 const groupUsers crud.Relation[Group, User] = "confd_group_user"
 
 func init() { resources = append(resources, declareGroupMembers) }
@@ -56,7 +55,6 @@ func declareGroupMembers(e *crud.Engine) {
 	}.On(e)
 }
 
-// membersHaveLines refuses members without a line.
 func membersHaveLines(ctx context.Context, c store.Conn, pairs []*crud.Pair[Group, User]) error {
 	ids := make([]any, len(pairs))
 	for i, p := range pairs {

@@ -136,7 +136,6 @@ func shownByTarget[T any](e *crud.Engine, name crud.Relation[T, Incall], table, 
 	}.On(e)
 }
 
-// leadsToUser returns the destination that is the user.
 func leadsToUser(u *User) (d Destination, err error) {
 	return d, d.readAs(destinationKinds, "user", "", fmt.Appendf(nil, `{"user_id": %d}`, u.ID))
 }

@@ -45,7 +45,6 @@ type LineRef struct {
 	crud.Hrefs
 }
 
-// lineExtensions are the numbers that ring lines.
 const lineExtensions crud.Relation[Line, Extension] = "confd_line_extension"
 
 func init() { resources = append(resources, declareLines) }

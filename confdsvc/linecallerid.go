@@ -88,11 +88,7 @@ func checkCallerID(ctx context.Context, c store.Conn, change *crud.Change[Line])
 
 // sipOfLine returns the UUID of a line's SIP endpoint, or "".
 func sipOfLine(ctx context.Context, c store.Conn, lineID int64) (string, error) {
-	found, err := store.Select[string](ctx, c, `SELECT CAST(sip_uuid AS text) FROM confd_line_endpoint WHERE line_id = $1 AND sip_uuid IS NOT NULL`, lineID)
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	return found[0], nil
+	return firstOf(store.Select[string](ctx, c, `SELECT CAST(sip_uuid AS text) FROM confd_line_endpoint WHERE line_id = $1 AND sip_uuid IS NOT NULL`, lineID))
 }
 
 // saveCallerID writes the caller ID that a client sent for a line to the endpoint that the line has.
@@ -222,11 +218,7 @@ type identity struct {
 
 // lineIdentityOf returns what makes a line's caller ID. It is nil for a line without a main user, or without a SIP endpoint.
 func lineIdentityOf(ctx context.Context, c store.Conn, lineID int64) (*identity, error) {
-	found, err := store.Select[*identity](ctx, c, lineIdentity, lineID)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0], nil
+	return firstOf(store.Select[*identity](ctx, c, lineIdentity, lineID))
 }
 
 func (i *identity) user() *User {
@@ -273,7 +265,6 @@ func identifyLinesOf(ctx context.Context, c store.Conn, e *crud.Engine, change *
 	return nil
 }
 
-// identifiesUser sets the caller ID of a line that gets its main user.
 func identifiesUser(e *crud.Engine) crud.Check[User, Line] {
 	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
 		if pair.Ends {
@@ -283,7 +274,6 @@ func identifiesUser(e *crud.Engine) crud.Check[User, Line] {
 	})
 }
 
-// identifiesNumber sets the caller ID of a line that gets a number.
 func identifiesNumber(e *crud.Engine) crud.Check[Line, Extension] {
 	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
 		if pair.Ends || userLines.RightUnlinked(ctx, e, pair.Left) {

@@ -24,7 +24,6 @@ func rememberEndpoint[E any](ctx context.Context, _ store.Conn, pair *crud.Pair[
 	return nil
 }
 
-// needsEndpoint refuses a line without an endpoint.
 func needsEndpoint(ctx context.Context, c store.Conn, lineID int64) error {
 	has, err := hasEndpoint(ctx, c, lineID)
 	if err == nil && !has {

@@ -26,7 +26,6 @@ type PagingUsers struct {
 	Users []UserRef `json:"users" readOnly:"true"`
 }
 
-// keyToPaging speaks through a paging by a function key.
 type keyToPaging struct {
 	keyHref
 

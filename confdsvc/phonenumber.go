@@ -62,7 +62,6 @@ type MainPhoneNumber struct {
 	UUID string `json:"phone_number_uuid" required:"true" format:"uuid" doc:"The UUID of the number."`
 }
 
-// mainPhoneNumber declares GET and PUT /phone-numbers/main.
 func mainPhoneNumber(e *crud.Engine) {
 	const path = "/phone-numbers/main"
 	e.Add(rest.Operation{
@@ -133,9 +132,5 @@ func chooseMain(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Reque
 
 // mainOf returns the main number of a tenant, or nil.
 func mainOf(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string) (*PhoneNumber, error) {
-	found, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND main", tenantUUID)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0], nil
+	return firstOf(crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND main", tenantUUID))
 }

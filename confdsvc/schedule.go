@@ -81,7 +81,6 @@ func declareSchedules(e *crud.Engine) {
 		crud.Many(func(s *Schedule) *[]IncallRef { return &s.Incalls }))
 }
 
-// hasSchedule declares that objects have one schedule at most.
 func hasSchedule[T any](e *crud.Engine, table string, field func(o *T) *[]ScheduleRef, shows crud.Show) {
 	crud.Link[T, Schedule]{Table: table, LeftHas: crud.AtMostOne, LeftShows: []crud.Show{crud.Many(field)}, RightShows: []crud.Show{shows}}.On(e)
 }

@@ -82,7 +82,6 @@ var clientIDs = map[string]string{
 // resources declare themselves, each in the init function of its file.
 var resources []func(e *crud.Engine)
 
-// declared returns an engine with all resources on a database.
 func declared(db store.DB) *crud.Engine {
 	e := crud.New(crud.Base{Service: "confd", Prefix: prefix, DB: db, Style: style, Words: words})
 	for _, declare := range resources {

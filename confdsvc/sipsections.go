@@ -59,7 +59,6 @@ func (s *SIPSections) sections() []section {
 	}
 }
 
-// common returns the sections of an endpoint or of a template.
 func (s *SIPSections) common() *SIPSections { return s }
 
 type hasSections interface{ common() *SIPSections }
@@ -74,7 +73,6 @@ type sipKind struct {
 	title          string // its name in refusals
 }
 
-// sipResource is the common part of both declarations.
 func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T] {
 	columns := []string{"label", "name", "asterisk_id", "template"}
 	return crud.Resource[T]{
@@ -132,7 +130,6 @@ func prepareSections[T any](_ context.Context, _ store.Conn, change *crud.Change
 	return nil
 }
 
-// randomSection returns a random name for a section.
 func randomSection() string { return strings.ToLower(rand.Text()[:8]) }
 
 // randomPassword returns 130 random bits in small letters and digits, which every keypad has and no file quotes.

@@ -99,7 +99,6 @@ func (kind sipKind) parentsWhere(ctx context.Context, c store.Conn, objects []*S
 	return err
 }
 
-// merger merges the options of sections with those of their templates.
 type merger struct {
 	templates map[string]*SIPSections
 	merged    map[string]*SIPSections
@@ -112,7 +111,6 @@ func mergerOf(ctx context.Context, c store.Conn, e *crud.Engine, endpoints strin
 	return mergerOfTemplates(templates), err
 }
 
-// mergerOfTemplates returns a merger that knows these templates.
 func mergerOfTemplates(templates []*EndpointSIPTemplate) *merger {
 	m := &merger{templates: make(map[string]*SIPSections, len(templates)), merged: map[string]*SIPSections{}}
 	for _, t := range templates {
@@ -149,7 +147,6 @@ func (m *merger) template(templateUUID string) *SIPSections {
 	return m.merged[templateUUID]
 }
 
-// cover overrides these options with those of other sections.
 func (s *SIPSections) cover(over *SIPSections) {
 	theirs := over.sections()
 	for i, section := range s.sections() {

@@ -102,7 +102,6 @@ func useInstead[T any](ctx context.Context, c store.Conn, e *crud.Engine, gone *
 	})
 }
 
-// fallbackFor returns the transport that can replace another.
 func fallbackFor(ctx context.Context, c store.Conn, gone, typed string) (*SIPTransportRef, error) {
 	id, err := uuid.Parse(typed)
 	if err != nil || len(typed) != 36 {

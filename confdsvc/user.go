@@ -211,6 +211,14 @@ func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) 
 	return checkFuncKeyTemplate(ctx, c, change)
 }
 
+// firstOf returns the first of what was found, or the zero value if nothing was.
+func firstOf[T any](found []T, err error) (first T, _ error) {
+	if len(found) > 0 {
+		first = found[0]
+	}
+	return first, err
+}
+
 // orEmpty returns a text, or "" for null.
 func orEmpty(text *string) string {
 	if text == nil {

@@ -351,7 +351,6 @@ func (j *importJob) draftRow(ctx context.Context, row *csvRow, shared csvSharing
 	return draftedRow{row, draft, ring, noContext, shares}, err
 }
 
-// errKeepNothing ends a transaction that is not to be kept.
 var errKeepNothing = errors.New("nothing of this is kept")
 
 // write creates the users: in one transaction, or in pieces, where a long transaction would keep all others from writing.

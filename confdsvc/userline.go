@@ -20,7 +20,6 @@ type UserLine struct {
 	crud.Hrefs
 }
 
-// userLines are the lines of users.
 const userLines crud.Relation[User, Line] = "confd_user_line"
 
 func init() { resources = append(resources, declareUserLines) }

@@ -69,7 +69,6 @@ type ToVoicemail struct {
 	Name             *string `json:"voicemail_name,omitempty" readOnly:"true" shows:"name" example:"Alice Martin" doc:"The name of the voicemail."`
 }
 
-// userVoicemail are the voicemails of users.
 const userVoicemail crud.Relation[User, Voicemail] = "confd_user_voicemail"
 
 func init() {
@@ -110,7 +109,6 @@ func declareVoicemails(e *crud.Engine) {
 	}.On(e)
 }
 
-// voicemailName is how long the name of a voicemail may be.
 const voicemailName = 80
 
 func voicemailIsPersonal(_ context.Context, _ store.Conn, pair *crud.Pair[User, Voicemail]) error {

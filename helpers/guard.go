@@ -88,7 +88,6 @@ func fromPage(r *http.Request) bool {
 	return false
 }
 
-// fromBrowser reports whether a browser made the request, for whatever reason.
 func fromBrowser(r *http.Request) bool {
 	return len(r.Header["Sec-Fetch-Site"]) > 0 || strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/")
 }

@@ -181,7 +181,6 @@ func (s *Service) describe(prefix string, plain bool) *rest.Service {
 	return service
 }
 
-// statusCheck is the answer of GET /status_check.
 type statusCheck struct {
 	Status string `json:"status" enum:"up" doc:"\"up\" when the service answers."`
 }
@@ -219,7 +218,6 @@ func statusOperations() []rest.Operation {
 // done is the answer of an endpoint that has nothing to say: JSON, since existing clients read every answer as JSON.
 var done = rest.Reply{Body: rest.Null}
 
-// doneSchema describes it.
 func doneSchema() *rest.Schema { return &rest.Schema{Nullable: true, Doc: "Always null."} }
 
 // byGet is a change by GET, for existing tools. It refuses HEAD, which may change nothing, and browsers on the plain port: a link in a mail

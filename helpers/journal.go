@@ -27,7 +27,6 @@ type journal struct {
 	file *os.File
 }
 
-// begin makes the journal of an operation on these mailboxes.
 func (t trash) begin(boxes ...mailbox) (*journal, error) {
 	name := journalPrefix + uuid.NewString()
 	file, err := t.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

@@ -36,7 +36,6 @@ func defaultPatience() patience {
 	return patience{wait: 5 * time.Second, every: 20 * time.Millisecond, stale: time.Minute}
 }
 
-// errBusy refuses because somebody else holds the lock.
 func errBusy() error {
 	e := apierr.New(apierr.Unavailable, "The mailbox is in use: a message is being left or heard. Try again shortly")
 	e.RetryAfter = 5 * time.Second

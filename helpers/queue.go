@@ -141,7 +141,6 @@ func (q *queue) add(id string, commands []string, chown bool, about []json.RawMe
 	return err
 }
 
-// report tells of requests that have ended.
 func (q *queue) report(done []Execution) {
 	if len(done) > 0 {
 		q.ended(done)
@@ -192,7 +191,6 @@ func (q *queue) taskFor(command string, allowed bool) *task {
 	return t
 }
 
-// work executes tasks until none waits.
 func (q *queue) work() {
 	for t := q.next(); t != nil; t = q.next() {
 		state, message := q.run(t.command)
@@ -268,7 +266,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// find returns a request that is kept.
 func (q *queue) find(id string) (Execution, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -121,7 +121,6 @@ func (s scope) change(ctx context.Context, r *rest.Request, c audit.Change) func
 	}
 }
 
-// record writes what a request does into the audit.
 func (s scope) record(ctx context.Context, tx store.Conn, r *rest.Request, c audit.Change) (err error) {
 	if c.Tenant = s.tenant; c.Tenant == "" {
 		if c.Tenant, err = tenant.Master(ctx, tx); err != nil {

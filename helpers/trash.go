@@ -94,7 +94,6 @@ func inTrash(path string, do func(tree folder, bin trash) ([]string, error)) ([]
 	return do(tree, trash{f})
 }
 
-// owner returns the user and the group that have a file.
 func owner(info os.FileInfo) (uid, gid int) {
 	stat := info.Sys().(*syscall.Stat_t)
 	return int(stat.Uid), int(stat.Gid)

@@ -61,7 +61,6 @@ func (r *Request) readFields() error {
 	return nil
 }
 
-// choose returns the body of a success with the chosen attributes alone.
 func (r *Request) choose(body []byte) ([]byte, error) {
 	if r.fields == nil {
 		return body, nil

@@ -20,7 +20,6 @@ import (
 // ErrorForm makes the body of a refusal, in the form that a service's clients expect.
 type ErrorForm func(e *apierr.Error, now time.Time) any
 
-// codeMessage is the body that CodeMessage makes.
 type codeMessage struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -31,7 +30,6 @@ func CodeMessage(e *apierr.Error, _ time.Time) any {
 	return codeMessage{e.Status(), Sentence(e)}
 }
 
-// authError is the body that AuthErrors makes.
 type authError struct {
 	Message    string         `json:"message"`
 	ErrorID    string         `json:"error_id"`

@@ -96,7 +96,6 @@ func (op *Operation) check(service string) error {
 	return op.checkAccess(service)
 }
 
-// checkExample refuses an example that the operation would refuse.
 func (op *Operation) checkExample() error {
 	if op.Body == nil || op.Body.Example == nil {
 		return nil

@@ -29,7 +29,6 @@ func checkNames(ops []Operation) error {
 	return nil
 }
 
-// add adds a schema and the schemas in it.
 func (n names) add(s *Schema) error {
 	if s == nil {
 		return nil

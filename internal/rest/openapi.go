@@ -348,7 +348,6 @@ func (d *definer) responses(op *Operation) object {
 	return out
 }
 
-// header describes a header of a response.
 func header(description string) object {
 	return object{"description": description, "schema": object{"type": "string"}}
 }

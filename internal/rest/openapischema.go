@@ -237,7 +237,6 @@ func (p *Property) rules() string {
 	return rules
 }
 
-// mark tells how the property is sent, and whether.
 func (p *Property) mark(out object) {
 	for key, is := range map[string]bool{"x-fixed": p.Fixed, "deprecated": p.Deprecated, "readOnly": p.ReadOnly, "writeOnly": p.WriteOnly} {
 		if is {

@@ -27,7 +27,6 @@ type problemPart struct {
 	Parameter string `json:"parameter,omitempty" example:"limit" doc:"The query parameter."`
 }
 
-// wantsProblem reports whether a client accepts that form by its name.
 func wantsProblem(header http.Header) bool {
 	q, specific := weight(header, problemType)
 	return q > 0 && specific == byName

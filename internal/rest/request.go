@@ -156,7 +156,6 @@ func (r *Request) Body() io.Reader {
 	return body{r.HTTP}
 }
 
-// body reads the body of a request.
 type body struct{ r *http.Request }
 
 func (b body) Read(p []byte) (int, error) {

@@ -91,7 +91,6 @@ func (r *routes) add(s *Service, op *Operation) error {
 	return added.setAccess(s.RequiredAccess(op))
 }
 
-// literal returns the child for a literal segment.
 func (n *node) literal(segment string) *node {
 	if n.static == nil {
 		n.static = map[string]*node{}
@@ -102,7 +101,6 @@ func (n *node) literal(segment string) *node {
 	return n.static[segment]
 }
 
-// route returns the node's route for a method, or nil.
 func (n *node) route(method string) *route {
 	for _, r := range n.routes {
 		if r.op.Method == method {

@@ -113,7 +113,6 @@ func baseOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
 	return s
 }
 
-// described returns what a type says about itself.
 func described(at place, t reflect.Type) *Schema {
 	s := *reflect.New(t).Interface().(Described).JSONSchema()
 	s.made = nil // so that Object.Into refuses it: its properties are not at the type's fields
@@ -315,7 +314,6 @@ func (s *Schema) tagValue(at place, key, text string) json.RawMessage {
 	return raw
 }
 
-// tagPairs returns the keys and values of a struct tag.
 func tagPairs(at place, tag reflect.StructTag) func(func(key, value string) bool) {
 	return func(yield func(key, value string) bool) {
 		rest := strings.TrimLeft(string(tag), " ")

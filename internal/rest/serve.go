@@ -153,7 +153,6 @@ func (rep *Reply) stream(w http.ResponseWriter, r *http.Request, status int, op 
 	}
 }
 
-// bodyOf returns the encoding of a reply's Body.
 func bodyOf(v any) ([]byte, error) {
 	if text, raw := v.([]byte); raw {
 		return text, nil

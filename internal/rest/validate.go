@@ -40,7 +40,6 @@ func (s *Schema) Validate(path string, value any) []apierr.Field {
 	return fields
 }
 
-// validate checks what is not null.
 func (s *Schema) validate(path string, value any) []apierr.Field {
 	switch s.Type {
 	case "object":
@@ -193,7 +192,6 @@ func (s *Schema) validateList(path string, list []any) []apierr.Field {
 	return out
 }
 
-// checkLength checks a length against bounds of which either may be absent.
 func checkLength(path string, n int, low, high *int, unit string) []apierr.Field {
 	switch {
 	case low != nil && high != nil && (n < *low || n > *high):
