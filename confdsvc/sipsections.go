@@ -3,12 +3,18 @@ package confdsvc
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // SIPSections are the common part of a SIP endpoint and a template of such endpoints: the sections of the telephone system's
@@ -175,4 +181,306 @@ func nameSection(ctx context.Context, c store.Conn, title, column, sectionUUID, 
 		return style.Storedf("%s already exists ('name': '%s')", title, name).On("name")
 	}
 	return err
+}
+
+// SIPOptions are the options of one section of the telephone system's SIP configuration: pairs of a name and a value, in order.
+type SIPOptions struct{ store.JSON[[][]string] }
+
+// JSONSchema returns a list of pairs.
+func (SIPOptions) JSONSchema() *rest.Schema {
+	two, most, longest := 2, 512, 4096
+	pair := &rest.Schema{Type: "array", Items: &rest.Schema{Type: "string", MaxLength: &longest}, MinItems: &two, MaxItems: &two}
+	return &rest.Schema{Type: "array", Items: pair, MaxItems: &most}
+}
+
+// extendible are the sections whose options may have any name that begins with @: values that the telephone system keeps for its programs.
+var extendible = []string{"aor_section_options", "endpoint_section_options"}
+
+// check refuses an option that the telephone system does not know in such a section: it would reject the whole section.
+func (o SIPOptions) check(field string, known map[string]bool) error {
+	for _, pair := range o.V {
+		if !known[pair[0]] && (!strings.HasPrefix(pair[0], "@") || !slices.Contains(extendible, field)) {
+			return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, pair[0], strings.Join(slices.Sorted(maps.Keys(known)), ", ")).On(field)
+		}
+	}
+	return nil
+}
+
+// maxLogin is how many bytes a username and a password have at most in Asterisk's file.
+const maxLogin = 1000
+
+// LoginFault says why a telephone cannot log in with a username or a password, or nothing: Asterisk could not read it as it is.
+func LoginFault(value string) string {
+	switch {
+	case strings.TrimSpace(value) != value:
+		return "begins or ends with a blank, which Asterisk drops"
+	case conf.Plain(value) != value || !conf.Fits(value, maxLogin):
+		return "is too long, or has a character that Asterisk cannot read"
+	}
+	return ""
+}
+
+// checkLogins refuses a username and a password with which nobody could log in.
+func (o SIPOptions) checkLogins(field string) error {
+	for _, pair := range o.V {
+		if pair[0] != "username" && pair[0] != "password" {
+			continue
+		}
+		if fault := LoginFault(pair[1]); fault != "" {
+			return apierr.New(apierr.Invalid, "'%s: the %s %s'", field, pair[0], fault).On(field)
+		}
+	}
+	return nil
+}
+
+// last returns the effective value of an option, and whether there is one.
+func (o SIPOptions) last(name string) (string, bool) {
+	for _, pair := range slices.Backward(o.V) {
+		if pair[0] == name {
+			return pair[1], true
+		}
+	}
+	return "", false
+}
+
+// repeated are the options that a section may repeat; of all others the last one counts.
+var repeated = map[string]bool{"set_var": true, "match": true}
+
+// over returns these options, overridden by those of a section that uses them as a template.
+func (o SIPOptions) over(own SIPOptions) SIPOptions {
+	out := SIPOptions{}
+	out.V = make([][]string, 0, len(o.V)+len(own.V))
+	at := map[[2]string]int{}
+	for _, pair := range slices.Concat(o.V, own.V) {
+		key := [2]string{pair[0]}
+		if repeated[pair[0]] {
+			key[1] = pair[1]
+		}
+		if i, there := at[key]; there {
+			out.V[i] = pair
+			continue
+		}
+		at[key] = len(out.V)
+		out.V = append(out.V, pair)
+	}
+	return out
+}
+
+// The options of each kind of section of pjsip.conf, as Asterisk documents them. A section's type, which is its kind, is not an
+// option.
+var (
+	endpointOptions = optionNames(`
+		100rel accept_multiple_sdp_answers accountcode acl aggregate_mwi allow allow_overlap allow_subscribe allow_transfer
+		allow_unauthenticated_options aors asymmetric_rtp_codec auth bind_rtp_to_media_address bundle call_group callerid callerid_privacy
+		callerid_tag codec_prefs_incoming_answer codec_prefs_incoming_offer codec_prefs_outgoing_answer codec_prefs_outgoing_offer
+		connected_line_method contact_acl contact_deny contact_permit contact_user context cos_audio cos_video deny device_state_busy_at
+		direct_media direct_media_glare_mitigation direct_media_method disable_direct_media_on_nat disallow dtls_auto_generate_cert dtls_ca_file
+		dtls_ca_path dtls_cert_file dtls_cipher dtls_fingerprint dtls_private_key dtls_rekey dtls_setup dtls_verify dtmf_mode fax_detect
+		fax_detect_timeout follow_early_media_fork follow_redirect_methods force_avp force_rport from_domain from_user g726_non_standard
+		geoloc_incoming_call_profile geoloc_outgoing_call_profile ice_support identify_by ignore_183_without_sdp inband_progress
+		incoming_call_offer_pref incoming_mwi_mailbox language mailboxes max_audio_streams max_video_streams media_address media_encryption
+		media_encryption_optimistic media_use_received_transport message_context moh_passthrough moh_suggest mwi_from_user
+		mwi_subscribe_replaces_unsolicited named_call_group named_pickup_group notify_early_inuse_ringing one_touch_recording outbound_auth
+		outbound_proxy outgoing_call_offer_pref overlap_context permit pickup_group preferred_codec_only record_off_feature record_on_feature
+		redirect_method refer_blind_progress rewrite_contact rpid_immediate rtcp_mux rtp_engine rtp_ipv6 rtp_keepalive rtp_symmetric rtp_timeout
+		rtp_timeout_hold sdp_owner sdp_session security_mechanisms security_negotiation send_aoc send_connected_line send_diversion
+		send_history_info send_pai send_rpid set_var srtp_tag_32 stir_shaken stir_shaken_profile sub_min_expiry subscribe_context
+		suppress_moh_on_sendonly suppress_q850_reason_headers t38_bind_udptl_to_media_address t38_udptl t38_udptl_ec t38_udptl_ipv6
+		t38_udptl_maxdatagram t38_udptl_nat tenantid timers timers_min_se timers_sess_expires tone_zone tos_audio tos_video transport
+		trust_connected_line trust_id_inbound trust_id_outbound use_avpf use_ptime user_eq_phone voicemail_extension webrtc`)
+	aorOptions = optionNames(`
+		authenticate_qualify contact default_expiration mailboxes max_contacts maximum_expiration minimum_expiration outbound_proxy
+		qualify_2xx_only qualify_frequency qualify_timeout remove_existing remove_unavailable support_path voicemail_extension`)
+	authOptions = optionNames(`
+		auth_type md5_cred nonce_lifetime oauth_clientid oauth_secret password password_digest realm refresh_token supported_algorithms_uac
+		supported_algorithms_uas username`)
+	identifyOptions     = optionNames(`endpoint match match_header match_request_uri srv_lookups transport`)
+	registrationOptions = optionNames(`
+		auth_rejection_permanent client_uri contact_header_params contact_user endpoint expiration fatal_retry_interval forbidden_retry_interval
+		line max_random_initial_delay max_retries outbound_auth outbound_proxy retry_interval security_mechanisms security_negotiation
+		server_uri support_outbound support_path transport user_agent`)
+	transportOptions = optionNames(`
+		allow_reload allow_wildcard_certs async_operations bind ca_list_file ca_list_path cert_file cipher cos domain external_media_address
+		external_signaling_address external_signaling_port local_net method password priv_key_file protocol require_client_cert
+		symmetric_transport tcp_keepalive_enable tcp_keepalive_idle_time tcp_keepalive_interval_time tcp_keepalive_probe_count tos
+		verify_client verify_server websocket_write_timeout`)
+)
+
+func optionNames(words string) map[string]bool {
+	out := map[string]bool{}
+	for name := range strings.FieldsSeq(words) {
+		out[name] = true
+	}
+	return out
+}
+
+// contextOptions are an endpoint's options that lead calls to a context of the dialplan.
+var contextOptions = []string{"context", "message_context", "overlap_context", "subscribe_context"}
+
+// reachesOwnContexts refuses an option that leads calls into another tenant's context.
+func (o SIPOptions) reachesOwnContexts(ctx context.Context, c store.Conn, tenantUUID, field string) error {
+	for _, pair := range o.V {
+		if !slices.Contains(contextOptions, pair[0]) {
+			continue
+		}
+		if err := notForeign(ctx, c, tenantUUID, field, pair[0], pair[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkParents refuses templates that do not exist, belong to another tenant, are repeated, or take their options from the
+// object itself.
+func (kind sipKind) checkParents(ctx context.Context, c store.Conn, scope string, s *SIPSections) error {
+	seen := map[string]bool{}
+	for _, t := range s.Templates {
+		if seen[t.UUID] {
+			return style.NotPermitted("Cannot associate same template more than once.", "template_uuid", t.UUID)
+		}
+		seen[t.UUID] = true
+		owners, err := store.Select[string](ctx, c, `SELECT CAST(tenant_uuid AS text) FROM confd_endpoint_sip_template
+			WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), t.UUID, scope)
+		switch {
+		case err != nil:
+			return err
+		case len(owners) == 0:
+			return crud.Missing("templates", "SIPEndpointTemplate", "uuid", t.UUID)
+		case owners[0] != s.TenantUUID:
+			return style.DifferentTenants("endpoint_sip", s.TenantUUID, "template", owners[0])
+		}
+	}
+	return kind.refuseCycle(ctx, c, s)
+}
+
+// refuseCycle refuses an object that its own templates take options from.
+func (kind sipKind) refuseCycle(ctx context.Context, c store.Conn, s *SIPSections) error {
+	if len(s.Templates) == 0 {
+		return nil
+	}
+	args := []any{s.UUID}
+	for _, t := range s.Templates {
+		args = append(args, t.UUID)
+	}
+	again, err := store.Get[int](ctx, c, "SELECT count(*) FROM confd_endpoint_sip_template WHERE uuid = $1 AND uuid IN ("+
+		templatesAbove("SELECT uuid FROM confd_endpoint_sip_template WHERE uuid IN ("+crud.Placeholders(2, len(s.Templates))+")")+")", args...)
+	if err == nil && again > 0 {
+		err = style.NotPermitted("Cannot use itself as template", "uuid", s.UUID)
+	}
+	return err
+}
+
+// templatesAbove is a query of the templates that another query finds, and of all templates above them.
+func templatesAbove(first string) string {
+	return `WITH RECURSIVE above (uuid) AS (` + first + `
+		UNION SELECT p.template_uuid FROM confd_endpoint_sip_template_parent p JOIN above a ON p.child_uuid = a.uuid) SELECT uuid FROM above`
+}
+
+// saveParents writes the templates of an object, which has none yet if it is fresh.
+func (kind sipKind) saveParents(ctx context.Context, c store.Conn, s *SIPSections, fresh bool) error {
+	if !fresh {
+		if _, err := c.Exec(ctx, "DELETE FROM "+kind.parents+" WHERE "+kind.child+" = $1", s.UUID); err != nil {
+			return err
+		}
+	}
+	for i, t := range s.Templates {
+		if _, err := c.Exec(ctx, "INSERT INTO "+kind.parents+" ("+kind.child+", template_uuid, position) VALUES ($1, $2, $3)", s.UUID, t.UUID, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (kind sipKind) loadParents(ctx context.Context, c store.Conn, objects []*SIPSections) error {
+	args := make([]any, len(objects))
+	for i, s := range objects {
+		args[i] = s.UUID
+	}
+	return kind.parentsWhere(ctx, c, objects, "p."+kind.child+" IN ("+crud.Placeholders(1, len(args))+")", args...)
+}
+
+// parentsWhere fills in the templates that objects use, for the objects that a condition finds.
+func (kind sipKind) parentsWhere(ctx context.Context, c store.Conn, objects []*SIPSections, condition string, args ...any) error {
+	by := make(map[string]*SIPSections, len(objects))
+	for _, s := range objects {
+		s.Templates = []SIPTemplateRef{}
+		by[s.UUID] = s
+	}
+	rows, err := store.Select[struct {
+		Child string  `db:"child"`
+		UUID  string  `db:"uuid"`
+		Label *string `db:"label"`
+	}](ctx, c, "SELECT CAST(p."+kind.child+" AS text) AS child, CAST(t.uuid AS text) AS uuid, t.label FROM "+kind.parents+
+		" p JOIN confd_endpoint_sip_template t ON t.uuid = p.template_uuid WHERE "+condition+" ORDER BY p.position", args...)
+	for _, row := range rows {
+		s := by[row.Child]
+		s.Templates = append(s.Templates, SIPTemplateRef{UUID: row.UUID, Label: row.Label})
+	}
+	return err
+}
+
+type merger struct {
+	templates map[string]*SIPSections
+	merged    map[string]*SIPSections
+}
+
+// mergerOf returns a merger for the endpoints whose UUIDs a query finds.
+func mergerOf(ctx context.Context, c store.Conn, e *crud.Engine, endpoints string, args ...any) (*merger, error) {
+	first := "SELECT template_uuid FROM confd_endpoint_sip_parent WHERE endpoint_uuid IN (" + endpoints + ")"
+	templates, err := crud.Of[EndpointSIPTemplate](e).Select(ctx, c, "uuid IN ("+templatesAbove(first)+")", args...)
+	return mergerOfTemplates(templates), err
+}
+
+func mergerOfTemplates(templates []*EndpointSIPTemplate) *merger {
+	m := &merger{templates: make(map[string]*SIPSections, len(templates)), merged: map[string]*SIPSections{}}
+	for _, t := range templates {
+		m.templates[t.UUID] = &t.SIPSections
+	}
+	return m
+}
+
+// merge returns the sections as the telephone system has them: those of each template, in order, overridden by its own.
+func (m *merger) merge(own *SIPSections) *SIPSections {
+	out := *own
+	for _, s := range out.sections() {
+		s.options.V = nil
+	}
+	out.Transport, out.AsteriskID = nil, nil
+	for _, t := range own.Templates {
+		if template := m.template(t.UUID); template != nil {
+			out.cover(template)
+		}
+	}
+	out.cover(own)
+	return &out
+}
+
+// template returns a merged template. Each is merged once, however many use it.
+func (m *merger) template(templateUUID string) *SIPSections {
+	if done, ok := m.merged[templateUUID]; ok {
+		return done
+	}
+	m.merged[templateUUID] = nil // in a cycle it takes nothing from itself
+	if t := m.templates[templateUUID]; t != nil {
+		m.merged[templateUUID] = m.merge(t)
+	}
+	return m.merged[templateUUID]
+}
+
+func (s *SIPSections) cover(over *SIPSections) {
+	theirs := over.sections()
+	for i, section := range s.sections() {
+		*section.options = section.options.over(*theirs[i].options)
+	}
+	if over.Transport != nil {
+		s.Transport = over.Transport
+	}
+	if over.AsteriskID != nil {
+		s.AsteriskID = over.AsteriskID
+	}
+}
+
+// isTrue reports whether the telephone system treats the value of an option as true.
+func isTrue(value string) bool {
+	return slices.Contains([]string{"yes", "true", "y", "t", "1", "on"}, strings.ToLower(value))
 }

@@ -2,7 +2,10 @@ package confdsvc
 
 import (
 	"context"
+	"strings"
 	"sync"
+
+	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -91,4 +94,100 @@ func (d *tenantDefaults) create(ctx context.Context, tenantUUID string) error {
 	}
 	d.complete.Store(tenantUUID, true)
 	return nil
+}
+
+// defaultTemplate is a SIP template that every new tenant gets. Clients find it by its label, or by its column in the tenant.
+type defaultTemplate struct {
+	label     string
+	column    string // of the tenant; "" where it has none
+	parent    string // the label of an earlier template, from which it takes options
+	transport string
+	sections  SIPSections
+}
+
+// options are those of a section, written as "name=value name=value".
+func options(text string) (out SIPOptions) {
+	out.V = [][]string{}
+	for pair := range strings.FieldsSeq(text) {
+		name, value, _ := strings.Cut(pair, "=")
+		out.V = append(out.V, []string{name, value})
+	}
+	return out
+}
+
+var defaultTemplates = []defaultTemplate{
+	{
+		label: "global", column: "global_sip_template_uuid", transport: "transport-udp",
+		sections: SIPSections{
+			AOR: options(`max_contacts=1 remove_existing=yes qualify_frequency=60 minimum_expiration=60 default_expiration=120 maximum_expiration=3600`),
+			Endpoint: options(`rtp_timeout=7200 allow_transfer=yes direct_media=no dtmf_mode=rfc4733 allow=!all,ulaw language=en_US
+				allow_subscribe=yes timers=yes timers_min_se=90 timers_sess_expires=600`),
+		},
+	},
+	{
+		label: "webrtc", column: "webrtc_sip_template_uuid", parent: "global", transport: "transport-wss",
+		sections: SIPSections{
+			AOR:      options(`max_contacts=10 remove_existing=no`),
+			Endpoint: options(`webrtc=yes dtls_auto_generate_cert=yes allow=!all,opus,g722,alaw,ulaw,vp9,vp8,h264 max_video_streams=25`),
+		},
+	},
+	{
+		label: "meeting_guest", column: "meeting_guest_sip_template_uuid", parent: "webrtc",
+		sections: SIPSections{AOR: options(`max_contacts=50`)},
+	},
+	{
+		label: "registration_trunk", column: "registration_trunk_sip_template_uuid", parent: "global",
+		sections: SIPSections{
+			Registration: options(`retry_interval=20 max_retries=10000 auth_rejection_permanent=no forbidden_retry_interval=30 fatal_retry_interval=30`),
+		},
+	},
+	{
+		label: "twilio_trunk", parent: "global",
+		sections: SIPSections{Identify: options(`match=54.172.60.0/30 match=54.244.51.0/30 match=54.171.127.192/30 match=35.156.191.128/30
+			match=54.65.63.192/30 match=54.169.127.128/30 match=54.252.254.64/30 match=177.71.206.192/30`)},
+	},
+}
+
+// createDefaultTemplates creates a tenant's default SIP templates.
+func createDefaultTemplates(ctx context.Context, c store.Conn, tenantUUID string) error {
+	made := map[string]string{}
+	for i := range defaultTemplates {
+		d := &defaultTemplates[i]
+		s := d.sections
+		s.UUID, s.TenantUUID, s.Name, s.Label = uuid.NewString(), tenantUUID, randomSection(), &d.label
+		if made[d.label] = s.UUID; d.parent != "" {
+			s.Templates = []SIPTemplateRef{{UUID: made[d.parent]}}
+		}
+		if err := insertDefault(ctx, c, &s, d.transport); err != nil {
+			return err
+		}
+		if d.column == "" {
+			continue
+		}
+		if _, err := c.Exec(ctx, "UPDATE confd_tenant SET "+d.column+" = $1 WHERE uuid = $2", s.UUID, tenantUUID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertDefault writes a template. No request asks for it, so the audit does not keep it. A transport that no longer exists is
+// left out.
+func insertDefault(ctx context.Context, c store.Conn, s *SIPSections, transport string) error {
+	args := []any{s.UUID, s.TenantUUID, s.Name, s.Label, transport}
+	for _, section := range s.sections() {
+		if section.options.V == nil {
+			section.options.V = [][]string{}
+		}
+		args = append(args, *section.options)
+	}
+	_, err := c.Exec(ctx, `
+		INSERT INTO confd_endpoint_sip_template (uuid, tenant_uuid, name, label, transport_uuid, aor_section_options, auth_section_options,
+			endpoint_section_options, identify_section_options, registration_section_options, registration_outbound_auth_section_options,
+			outbound_auth_section_options)
+		VALUES ($1, $2, $3, $4, (SELECT uuid FROM confd_sip_transport WHERE name = $5), $6, $7, $8, $9, $10, $11, $12)`, args...)
+	if err != nil {
+		return err
+	}
+	return templateKind.save(ctx, c, s, true)
 }
