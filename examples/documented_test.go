@@ -23,14 +23,14 @@ var notRun = map[string]string{
 	"make check":              "it runs this test",
 	"sudo make asterisk-root": "it fetches packages, and needs root",
 	"make test-asterisk":      "it needs an Asterisk: the tests say so if there is none",
-	"go test ./confdsvc ./internal/store/migrations":       "it needs the resource that the guide adds: TestAddingAResource adds it, and runs the tests that are about it",
-	"go test ./confdsvc -run TestGoldenDefinition -update": "it rewrites the golden file of this tree, which TestGoldenDefinition compares",
-	"install -d -o ringfence -g asterisk":                  "the users ringfence and asterisk are an installation's",
-	"usermod -aG asterisk ringfence":                       "the users ringfence and asterisk are an installation's",
-	"install -d -o asterisk -g asterisk":                   "the users ringfence and asterisk are an installation's",
-	"setfacl -R -m u:ringfence:rwX":                        "the users ringfence and asterisk are an installation's",
-	"setfacl -m u:ringfence:x":                             "the users ringfence and asterisk are an installation's",
-	"sudo -u ringfence":                                    "the user ringfence and its environment are an installation's: the next command there is the same one, for the gateway of the test",
+	"go test ./confdsvc ./internal/store/migrations":                           "it needs the resource that the guide adds: TestAddingAResource adds it, and runs the tests that are about it",
+	"go test ./confdsvc -run 'TestGoldenDefinition|TestCompatibility' -update": "it rewrites files of this tree, which these tests compare",
+	"install -d -o ringfence -g asterisk":                                      "the users ringfence and asterisk are an installation's",
+	"usermod -aG asterisk ringfence":                                           "the users ringfence and asterisk are an installation's",
+	"install -d -o asterisk -g asterisk":                                       "the users ringfence and asterisk are an installation's",
+	"setfacl -R -m u:ringfence:rwX":                                            "the users ringfence and asterisk are an installation's",
+	"setfacl -m u:ringfence:x":                                                 "the users ringfence and asterisk are an installation's",
+	"sudo -u ringfence":                                                        "the user ringfence and its environment are an installation's: the next command there is the same one, for the gateway of the test",
 }
 
 var (
