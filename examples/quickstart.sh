@@ -39,7 +39,7 @@ URL=https://localhost:$RINGFENCE_HTTPS_PORT
 PASSWORD=${PASSWORD:-$(sed -n 's/^password: //p' data/admin-credentials)}
 rf() { curl -sS -w '\n%{stderr}%{http_code}\n' --cacert ringfence.pem -H 'Accept: application/json' -H 'Content-Type: application/json' "$@"; }
 field() { sed -nE "s/.*\"$1\": ?\"([^\"]*)\".*/\1/p" | head -n 1; }
-name=my-client-$(date +%s) # names are taken once
+name=my-client-$(date +%s)-$$ # names are taken once
 
 echo "== The administrator gets a token."
 ADMIN=$(rf -u "admin:$PASSWORD" -X POST $URL/api/auth/0.1/token -d '{}' | field token)
