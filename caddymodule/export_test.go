@@ -12,14 +12,11 @@ import (
 func Shares() map[string]int {
 	shares := map[string]int{}
 	for name, pool := range map[string]*caddy.UsagePool{
-		"engines": engines, "metrics": metricsPool, "remotes": remotes, "sockets": listener.Sockets,
+		"engines": engines, "metrics": metricsPool, "remotes": remotes, "sockets": listener.Sockets, "certificates": certificate.Pool,
 	} {
 		for _, n := range references(pool) {
 			shares[name] += n
 		}
-	}
-	if n := len(certificate.InUse()); n > 0 {
-		shares["certificates"] = n
 	}
 	return shares
 }

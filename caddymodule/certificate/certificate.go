@@ -66,7 +66,7 @@ func (s *SelfSigned) Provision(ctx caddy.Context) error {
 	if s.names, err = publicHost(ctx); err != nil {
 		return err
 	}
-	found, _, err := certificates.LoadOrNew(folder, func() (caddy.Destructor, error) { return &shared{folder: folder}, nil })
+	found, _, err := Pool.LoadOrNew(folder, func() (caddy.Destructor, error) { return &shared{folder: folder}, nil })
 	if err != nil {
 		return fmt.Errorf("sharing the self-signed certificate: %w", err)
 	}
@@ -139,7 +139,7 @@ func (s *SelfSigned) Cleanup() error {
 	if s.shared == nil {
 		return nil
 	}
-	_, err := certificates.Delete(s.shared.folder)
+	_, err := Pool.Delete(s.shared.folder)
 	s.shared = nil
 	return err
 }
@@ -227,9 +227,9 @@ func (*SelfSignedOnly) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// certificates holds the open certificates by absolute folder. A reload provisions the new configuration while the old one still
+// Pool holds the open certificates by absolute folder. A reload provisions the new configuration while the old one still
 // serves: both share one entry, and the old one's Cleanup leaves it to the new one.
-var certificates = caddy.NewUsagePool()
+var Pool = caddy.NewUsagePool()
 
 // shared is the certificate of a folder, opened once.
 type shared struct {
@@ -302,7 +302,7 @@ func Fingerprints() []string {
 // InUse returns the self-signed certificates that this process serves, in the order of their folders.
 func InUse() []*selfsigned.Store {
 	byFolder := map[string]*selfsigned.Store{}
-	certificates.Range(func(folder, value any) bool {
+	Pool.Range(func(folder, value any) bool {
 		if store := value.(*shared).store.Load(); store != nil {
 			byFolder[folder.(string)] = store
 		}

@@ -326,6 +326,21 @@ const through = (sources) =>
 // asked is a field of a question.
 const asked = (id, label, ...content) => h('div', { class: 'field' }, h('label', { for: id }, label), content);
 
+// question shows a form with a question, which run answers in box.
+const question = (main, title, hint, run, fields, box) => {
+	const submit = (event) => {
+		event.preventDefault();
+		run();
+	};
+	put(
+		main,
+		h('h1', { tabindex: '-1' }, title),
+		h('form', { method: 'post', class: 'question', submit }, fields, h('button', { type: 'submit', class: 'primary' }, 'Ask')),
+		h('p', { class: 'quiet' }, hint),
+		box,
+	);
+};
+
 // who tells who has an access.
 export const who = async (main, query) => {
 	const box = h('div', { 'aria-live': 'polite' });
@@ -379,24 +394,12 @@ export const who = async (main, query) => {
 		};
 		await show();
 	};
-	put(
+	question(
 		main,
-		h('h1', { tabindex: '-1' }, 'Who may do this?'),
-		h(
-			'form',
-			{
-				method: 'post',
-				class: 'question',
-				submit: (event) => {
-					event.preventDefault();
-					run();
-				},
-			},
-			asked('access', 'Access', input, names),
-			h('label', {}, below, ' Tenants below too'),
-			h('button', { type: 'submit', class: 'primary' }, 'Ask'),
-		),
-		h('p', { class: 'quiet' }, 'An access is what an operation takes; the API explorer tells it of each.'),
+		'Who may do this?',
+		'An access is what an operation takes; the API explorer tells it of each.',
+		run,
+		[asked('access', 'Access', input, names), h('label', {}, below, ' Tenants below too')],
 		box,
 	);
 	await run();
@@ -490,25 +493,12 @@ export const why = async (main, query) => {
 			put(box, problem.status === 403 && !other ? guess(method.value, path.value) : trouble(problem));
 		}
 	};
-	put(
+	question(
 		main,
-		h('h1', { tabindex: '-1' }, 'Why was I refused?'),
-		h(
-			'form',
-			{
-				method: 'post',
-				class: 'question',
-				submit: (event) => {
-					event.preventDefault();
-					run();
-				},
-			},
-			asked('method', 'Method', method),
-			asked('path', 'Path', path),
-			asked('user', 'Another user', user.element, unknown),
-			h('button', { type: 'submit', class: 'primary' }, 'Ask'),
-		),
-		h('p', { class: 'quiet' }, 'What was asked, as the gateway has refused it. The answer names the pattern that decides, and where it comes from.'),
+		'Why was I refused?',
+		'What was asked, as the gateway has refused it. The answer names the pattern that decides, and where it comes from.',
+		run,
+		[asked('method', 'Method', method), asked('path', 'Path', path), asked('user', 'Another user', user.element, unknown)],
 		box,
 	);
 	await run();

@@ -332,24 +332,16 @@ export const show = async (main, resource, query) => {
 			bulk,
 			`${picked.size} chosen: `,
 			switchable &&
-				h(
-					'button',
-					{
-						type: 'button',
-						disabled: !may(resource.update),
-						click: () => each('enabled', (path, headers) => call('PUT', path, { body: { enabled: true }, headers })),
-					},
-					'Enable',
-				),
-			switchable &&
-				h(
-					'button',
-					{
-						type: 'button',
-						disabled: !may(resource.update),
-						click: () => each('disabled', (path, headers) => call('PUT', path, { body: { enabled: false }, headers })),
-					},
-					'Disable',
+				[true, false].map((enabled) =>
+					h(
+						'button',
+						{
+							type: 'button',
+							disabled: !may(resource.update),
+							click: () => each(enabled ? 'enabled' : 'disabled', (path, headers) => call('PUT', path, { body: { enabled }, headers })),
+						},
+						enabled ? 'Enable' : 'Disable',
+					),
 				),
 			h(
 				'button',
