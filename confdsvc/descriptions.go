@@ -55,6 +55,7 @@ var docs = map[string]string{
 	"email":                  "The address.",
 	"enabled":                "Whether it is in use.",
 	"endpoint_custom":        "The endpoint of another kind; null if there is none.",
+	"endpoint_iax":           "The IAX endpoint; null if there is none.",
 	"endpoint_sccp":          "The SCCP endpoint; null if there is none.",
 	"endpoint_sip":           "The SIP endpoint; null if there is none.",
 	"etag":                   "The entity tag of the response; null if it has none.",

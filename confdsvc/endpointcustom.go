@@ -52,6 +52,7 @@ func declareEndpointsCustom(e *crud.Engine) {
 		},
 		RightShows:  []crud.Show{crud.One(func(x *EndpointCustom) **EndpointLine { return &x.Line })},
 		LeftDeleted: crud.Cascade,
+		Allow:       crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, notOf[Line]("Trunk", "custom_id", func(o *EndpointCustom) any { return o.ID })),
 		MayEnd:      lineCanLoseEndpoint[EndpointCustom](e),
 		Changed:     crud.Each(rememberEndpoint[EndpointCustom]),
 	}.On(e)

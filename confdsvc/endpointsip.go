@@ -41,21 +41,21 @@ func (u *sipUsernames) Scan(src any) error {
 	if err := u.SIPOptions.Scan(src); err != nil {
 		return err
 	}
-	u.V, _ = u.split()
+	u.V, _ = u.split("username")
 	return nil
 }
 
-// split returns the options that lines show, and those that they hide.
-func (o SIPOptions) split() (usernames, hidden [][]string) {
-	usernames = [][]string{}
+// split returns the options of this name, which others show, and those that they hide.
+func (o SIPOptions) split(name string) (shown, hidden [][]string) {
+	shown = [][]string{}
 	for _, pair := range o.V {
-		if pair[0] == "username" {
-			usernames = append(usernames, pair)
+		if pair[0] == name {
+			shown = append(shown, pair)
 		} else {
 			hidden = append(hidden, pair)
 		}
 	}
-	return usernames, hidden
+	return shown, hidden
 }
 
 // restoreHiddenAuth adds to options that are all usernames, as lines show them, those that the lines hide: a password is not lost because
@@ -75,7 +75,7 @@ func restoreHiddenAuth(o *EndpointSIP, sent map[string]any) {
 		value, _ := pair[1].(string)
 		now[i] = []string{"username", value}
 	}
-	usernames, hidden := o.Auth.split()
+	usernames, hidden := o.Auth.split("username")
 	switch {
 	case reflect.DeepEqual(now, usernames):
 		delete(sent, field)
@@ -121,6 +121,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 		},
 		RightShows:  []crud.Show{crud.One(func(x *EndpointSIP) **EndpointLine { return &x.Line })},
 		LeftDeleted: crud.Cascade,
+		Allow:       crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, notOf[Line]("Trunk", "sip_uuid", func(o *EndpointSIP) any { return o.UUID })),
 		MayEnd:      lineCanLoseEndpoint[EndpointSIP](e),
 		Changed:     crud.Each(rememberEndpoint[EndpointSIP]),
 	}.On(e)

@@ -34,13 +34,14 @@ type (
 		Name *string `json:"name"`
 		crud.Hrefs
 	}
-	// EndpointSCCPRef is an SCCP endpoint as its line shows it.
-	EndpointSCCPRef struct {
-		ID int64 `json:"id"`
+	// EndpointIAXRef is an IAX endpoint as its trunk shows it.
+	EndpointIAXRef struct {
+		ID   int64  `json:"id"`
+		Name string `json:"name"`
 		crud.Hrefs
 	}
-	// EndpointTrunk is a trunk as its endpoint shows it.
-	EndpointTrunk struct {
+	// EndpointSCCPRef is an SCCP endpoint as its line shows it.
+	EndpointSCCPRef struct {
 		ID int64 `json:"id"`
 		crud.Hrefs
 	}
@@ -48,7 +49,7 @@ type (
 	MOHFile struct {
 		Name string `json:"name"`
 	}
-	// OutcallRef is an outgoing call as its extension shows it.
+	// OutcallRef is an outgoing call as its extension and its trunks show it.
 	OutcallRef struct {
 		ID   int64  `json:"id"`
 		Name string `json:"name"`
@@ -65,6 +66,11 @@ type (
 		ID    int64   `json:"id"`
 		Name  string  `json:"name"`
 		Label *string `json:"label"`
+		crud.Hrefs
+	}
+	// RegisterIAXRef is a registration by IAX as its trunk shows it.
+	RegisterIAXRef struct {
+		ID int64 `json:"id"`
 		crud.Hrefs
 	}
 	// SwitchboardRef is a switchboard as its users show it.

@@ -1,0 +1,79 @@
+package confdsvc_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+func init() {
+	simple["trunks"] = simpleKind{"trunk_id", object{}}
+	samples["trunks"] = crudtest.Resource{
+		Minimal: func(*crudtest.Client, int) object { return object{} },
+	}
+}
+
+// A trunk has one endpoint, which no line and no other trunk has. It shows no secret of it, is found by its name, and takes it along.
+func TestTrunk(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		in := c.Create("/contexts", object{"label": "From outside", "type": "incall"})
+		trunk, other := c.Create("/trunks", object{"context": in["name"]}), c.Create("/trunks", object{})
+		path, second := "/trunks/"+trunk.Text("id"), "/trunks/"+other.Text("id")
+		sip := c.Create("/endpoints/sip", object{
+			"name": "carrier", "label": "Carrier One", "auth_section_options": pairs("username=them password=secret1"),
+			"registration_section_options":               pairs("server_uri=sip:carrier.example client_uri=sip:me@carrier.example"),
+			"registration_outbound_auth_section_options": pairs("username=me password=secret2"),
+		})
+		custom := c.Create("/endpoints/custom", object{"interface": "DAHDI/g1"})
+		line := "/lines/" + c.Create("/lines", object{"context": "default"}).Text("id")
+		sipPath, customPath := "/endpoints/sip/"+sip.Text("uuid"), "/endpoints/custom/"+custom.Text("id")
+		refused := func(path, says string) {
+			t.Helper()
+			c.Do(http.MethodPut, path, nil).Want(http.StatusBadRequest).Says(says)
+		}
+		c.Do(http.MethodPut, path+sipPath, nil).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, path+sipPath, nil).Want(http.StatusNoContent)
+		refused(path+customPath, "Trunk is associated with a Endpoint ('trunk_id': "+trunk.Text("id"))
+		refused(second+sipPath, "Trunk is associated with a Endpoint ('trunk_id': "+trunk.Text("id"))
+		refused(line+sipPath, "Trunk is associated with a Endpoint ('trunk_id': "+trunk.Text("id"))
+		c.Do(http.MethodPut, line+customPath, nil).Want(http.StatusNoContent)
+		refused(second+customPath, "Line is associated with a Endpoint ('line_id': "+c.Get(line).Object().Text("id"))
+		theirs := w.as(t, "a1").Create("/endpoints/custom", object{"interface": "DAHDI/g2"})
+		refused(second+"/endpoints/custom/"+theirs.Text("id"), "different tenants ('trunk_tenant_uuid'")
+
+		got := c.Get(path).Object()
+		if at(got, "endpoint_sip.name") != "carrier" || at(got, "endpoint_sip.label") != "Carrier One" || got["endpoint_iax"] != nil || got["register_iax"] != nil ||
+			fmt.Sprint(at(got, "endpoint_sip.auth_section_options"), at(got, "endpoint_sip.registration_section_options")) !=
+				"[[username them]] [[client_uri sip:me@carrier.example]]" {
+			t.Errorf("the trunk is %v", got)
+		}
+		if got := c.Get(sipPath).Object(); fmt.Sprint(at(got, "trunk.id")) != trunk.Text("id") || got["line"] != nil {
+			t.Errorf("the endpoint is %v", got)
+		}
+		for _, query := range []string{"?name=carrier", "?label=Carrier%20One", "?search=one&order=label", "?context=" + in.Text("name") + "&order=name"} {
+			if found := c.Get("/trunks" + query).List(); len(found.Items) != 1 || found.Items[0].Text("id") != trunk.Text("id") {
+				t.Errorf("%s: %v", query, found.Items)
+			}
+		}
+		c.Do(http.MethodDelete, "/contexts/"+in.Text("id"), nil).Want(http.StatusBadRequest).Says("Context is associated with a Trunk")
+		c.Do(http.MethodPut, path, object{"context": "nowhere"}).Want(http.StatusBadRequest).Says("Input Error - field 'context': Context was not found")
+		below := w.as(t, "a1").Create("/contexts", object{"label": "Below", "type": "incall"})
+		c.Do(http.MethodPut, path, object{"context": below["name"]}).Want(http.StatusBadRequest).Says("different tenants ('trunk_tenant_uuid'")
+		c.Do(http.MethodDelete, path, nil).Want(http.StatusNoContent)
+		c.Get(sipPath).Want(http.StatusNotFound)
+		c.Do(http.MethodDelete, "/contexts/"+in.Text("id"), nil).Want(http.StatusNoContent)
+		// The endpoint goes, and the trunk stays.
+		free := c.Create("/endpoints/custom", object{"interface": "DAHDI/g3"})
+		c.Do(http.MethodPut, second+"/endpoints/custom/"+free.Text("id"), nil).Want(http.StatusNoContent)
+		c.Do(http.MethodDelete, "/endpoints/custom/"+free.Text("id"), nil).Want(http.StatusNoContent)
+		if got := c.Get(second).Object(); got["endpoint_custom"] != nil {
+			t.Errorf("without its endpoint the trunk is %v", got)
+		}
+	})
+}
