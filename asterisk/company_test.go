@@ -40,10 +40,10 @@ func to(tb testing.TB, text string) *confdsvc.Destination {
 // company is a company in which Alice has two telephones, and Bob one, with a group, an incoming number and mailboxes.
 func company(tb testing.TB) *confdsvc.Snapshot {
 	tb.Helper()
-	line := func(id int64) *confdsvc.Line {
+	line := func(id confdsvc.ID) *confdsvc.Line {
 		return &confdsvc.Line{ID: id, TenantUUID: acme, Context: inside}
 	}
-	extension := func(id int64, exten, in string) *confdsvc.Extension {
+	extension := func(id confdsvc.ID, exten, in string) *confdsvc.Extension {
 		return &confdsvc.Extension{ID: id, TenantUUID: acme, Exten: exten, Context: in, Enabled: true}
 	}
 	endpoint := func(uuid, name, options string) *confdsvc.EndpointSIP {
@@ -88,14 +88,14 @@ func company(tb testing.TB) *confdsvc.Snapshot {
 			endpoint("e1", "alice", `["dtmf_mode", "rfc4733"]`), endpoint("e2", "alice-web", `["webrtc", "yes"]`), endpoint("e3", "bob", `["dtmf_mode", "rfc4733"]`),
 		},
 		Zones:            []confdsvc.ZoneMessage{{Name: "eu-fr", Timezone: "Europe/Paris", Message: new("'vm-received' q 'digits/at' HM")}},
-		UserLines:        map[int64][]int64{1: {1, 2}, 2: {3}},
-		LineUsers:        map[int64][]int64{1: {1}, 2: {1}, 3: {2}},
-		LineExtensions:   map[int64][]int64{1: {1}, 2: {1}, 3: {2}},
-		LineSIP:          map[int64]string{1: "e1", 2: "e2", 3: "e3"},
-		UserVoicemail:    map[int64]int64{1: 1},
-		GroupExtensions:  map[string][]int64{sales: {3}},
-		GroupUsers:       map[string][]int64{sales: {1, 2}},
-		IncallExtensions: map[int64][]int64{1: {4}},
+		UserLines:        map[confdsvc.ID][]confdsvc.ID{1: {1, 2}, 2: {3}},
+		LineUsers:        map[confdsvc.ID][]confdsvc.ID{1: {1}, 2: {1}, 3: {2}},
+		LineExtensions:   map[confdsvc.ID][]confdsvc.ID{1: {1}, 2: {1}, 3: {2}},
+		LineSIP:          map[confdsvc.ID]string{1: "e1", 2: "e2", 3: "e3"},
+		UserVoicemail:    map[confdsvc.ID]confdsvc.ID{1: 1},
+		GroupExtensions:  map[string][]confdsvc.ID{sales: {3}},
+		GroupUsers:       map[string][]confdsvc.ID{sales: {1, 2}},
+		IncallExtensions: map[confdsvc.ID][]confdsvc.ID{1: {4}},
 	}
 }
 

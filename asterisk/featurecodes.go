@@ -101,7 +101,7 @@ func keyContext(tenantUUID string) string { return "ringfence-keys-" + tenantUUI
 
 // keyLamps are the lamps of users' function keys: of their own, and where they have none of those of their template.
 func keyLamps(p *plan, add func(context string, e entry)) {
-	own, templates := map[int64]*confdsvc.FuncKeyTemplate{}, map[int64]*confdsvc.FuncKeyTemplate{}
+	own, templates := map[confdsvc.ID]*confdsvc.FuncKeyTemplate{}, map[confdsvc.ID]*confdsvc.FuncKeyTemplate{}
 	for _, t := range p.Keys {
 		if t.UserID != nil {
 			own[*t.UserID] = t

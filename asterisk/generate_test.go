@@ -115,7 +115,7 @@ func goldens(t *testing.T) map[string]golden {
 			linear.ID, linear.UUID, linear.Name, linear.RingStrategy, linear.MaxCalls = 2, "cccccccc-0000-4000-8000-000000000002", "grp-acme-2", "linear", nil
 			linear.Timeout, linear.IgnoreForward, linear.Fallbacks = nil, false, confdsvc.GroupFallbacks{}
 			s.Groups = append(s.Groups, &linear)
-			s.GroupUsers[linear.UUID] = []int64{2, 1}
+			s.GroupUsers[linear.UUID] = []confdsvc.ID{2, 1}
 		}},
 		"keys": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			s.Keys = []*confdsvc.FuncKeyTemplate{
@@ -124,7 +124,7 @@ func goldens(t *testing.T) map[string]golden {
 					"2": {"blf": true, "destination": {"type": "forward", "forward": "unconditional", "exten": "102"}},
 					"3": {"blf": false, "destination": {"type": "forward", "forward": "unconditional", "exten": null}}}}`),
 			}
-			s.Users[0].FuncKeyTemplateID = new(int64(1))
+			s.Users[0].FuncKeyTemplateID = new(confdsvc.ID(1))
 		}},
 		"codes": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			for feature, exten := range map[string]string{
@@ -134,7 +134,7 @@ func goldens(t *testing.T) map[string]golden {
 				s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
 			}
 			s.Groups = append(s.Groups, &confdsvc.Group{ID: 2, UUID: "cccccccc-0000-4000-8000-000000000002", TenantUUID: other, Name: "grp-other-1", RingStrategy: "all", Enabled: true})
-			s.GroupUsers["cccccccc-0000-4000-8000-000000000002"] = []int64{1}
+			s.GroupUsers["cccccccc-0000-4000-8000-000000000002"] = []confdsvc.ID{1}
 			s.Keys = []*confdsvc.FuncKeyTemplate{
 				read[confdsvc.FuncKeyTemplate](t, `{"id": 1, "tenant_uuid": "`+acme+`", "keys": {
 					"1": {"blf": true, "destination": {"type": "service", "service": "incallfilter"}},
@@ -152,7 +152,7 @@ func goldens(t *testing.T) map[string]golden {
 					"13": {"blf": false, "destination": {"type": "custom", "exten": "778"}},
 					"14": {"blf": true, "destination": {"type": "forward", "forward": "busy", "exten": "102"}}}}`),
 			}
-			s.Users[0].FuncKeyTemplateID = new(int64(1))
+			s.Users[0].FuncKeyTemplateID = new(confdsvc.ID(1))
 		}},
 		"transports": {"pjsip.conf", func(s *confdsvc.Snapshot) {
 			for name, options := range map[string]string{
@@ -172,7 +172,7 @@ func goldens(t *testing.T) map[string]golden {
 			s.Contexts = append(s.Contexts,
 				&confdsvc.Context{ID: 4, TenantUUID: acme, Name: "ctx-acme-others-1", Label: "Both", Type: "others", Enabled: true},
 				&confdsvc.Context{ID: 5, TenantUUID: acme, Name: "ctx-acme-others-2", Label: "Off", Type: "others"})
-			s.Includes = map[int64][]int64{4: {1, 5, 3, 4}, 5: {1}}
+			s.Includes = map[confdsvc.ID][]confdsvc.ID{4: {1, 5, 3, 4}, 5: {1}}
 			s.Extensions[1].Enabled = false
 		}},
 	}
@@ -250,7 +250,7 @@ func TestAddressDefaults(t *testing.T) {
 	s := company(t)
 	s.Endpoints[1].AOR.V = nil
 	s.Endpoints[2].AOR.V = [][]string{{"max_contacts", "many"}, {"remove_existing", "no"}, {"remove_unavailable", "no"}, {"qualify_frequency", "0"}}
-	s.LineUsers[3] = []int64{2, 1}
+	s.LineUsers[3] = []confdsvc.ID{2, 1}
 	f, err := conf.Parse(generate(t, s)["pjsip.conf"])
 	if err != nil {
 		t.Fatal(err)
@@ -381,14 +381,14 @@ func TestManyLamps(t *testing.T) {
 	s := company(t)
 	s.Groups[0].RingInUse = false // it watches Alice and Bob
 	const many = 1000
-	for i := range int64(many) {
+	for i := range confdsvc.ID(many) {
 		id := i + 1000
 		name := fmt.Sprint("many-", id)
 		s.Users = append(s.Users, &confdsvc.User{ID: id, UUID: fmt.Sprintf("10000000-0000-4000-8000-%012d", id), TenantUUID: acme})
 		s.Lines = append(s.Lines, &confdsvc.Line{ID: id, TenantUUID: acme, Context: inside})
 		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id, TenantUUID: acme, Exten: fmt.Sprint(id), Context: inside, Enabled: true})
 		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "`+name+`", "tenant_uuid": "`+acme+`", "name": "`+name+`", "auth_section_options": [["username", "`+name+`"], ["password", "secret"]]}`))
-		s.UserLines[id], s.LineUsers[id], s.LineExtensions[id], s.LineSIP[id] = []int64{id}, []int64{id}, []int64{id}, name
+		s.UserLines[id], s.LineUsers[id], s.LineExtensions[id], s.LineSIP[id] = []confdsvc.ID{id}, []confdsvc.ID{id}, []confdsvc.ID{id}, name
 		s.Keys = append(s.Keys, read[confdsvc.FuncKeyTemplate](t, fmt.Sprintf(`{"id": %d, "tenant_uuid": "%s", "keys": {
 			"1": {"blf": true, "destination": {"type": "service", "service": "enablednd"}},
 			"2": {"blf": true, "destination": {"type": "forward", "forward": "unconditional", "exten": "%d"}}}}`, id, acme, i), func(k *confdsvc.FuncKeyTemplate) { k.UserID = &id }))

@@ -165,16 +165,16 @@ func TestNothingLeadsIntoAnotherTenant(t *testing.T) {
 		[]string{"dtls_private_key", "/etc/shadow"}, []string{"acl", "x"})
 	s.Endpoints[0].Identify.V = [][]string{{"match", "0.0.0.0/0"}}
 	s.Extensions[0].Context = theirs
-	s.Includes = map[int64][]int64{1: {3}}
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {3}}
 	s.Users[0].Fallbacks.Busy = to(t, `{"type": "extension", "exten": "101", "context": "`+theirs+`"}`)
 	s.Users[1].Fallbacks.Busy = to(t, `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": null}`)
 	s.Users[1].Fallbacks.NoAnswer = to(t, `{"type": "custom", "command": "ExecIf(1?System:id)"}`)
 	s.Users[1].Fallbacks.Fail = to(t, `{"type": "sound", "filename": "/var/spool/asterisk/voicemail/x"}`)
 	s.Customs = []*confdsvc.EndpointCustom{{ID: 1, TenantUUID: acme, Interface: "PJSIP/theirs", Enabled: true}, {ID: 2, TenantUUID: acme, Interface: "Local/1@" + theirs, Enabled: true}}
 	s.Lines = append(s.Lines, &confdsvc.Line{ID: 4, TenantUUID: acme, Context: inside}, &confdsvc.Line{ID: 5, TenantUUID: acme, Context: inside})
-	s.LineCustom = map[int64]int64{4: 1, 5: 2}
-	s.UserLines[2] = []int64{3, 4, 5}
-	s.LineUsers[4], s.LineUsers[5] = []int64{2}, []int64{2}
+	s.LineCustom = map[confdsvc.ID]confdsvc.ID{4: 1, 5: 2}
+	s.UserLines[2] = []confdsvc.ID{3, 4, 5}
+	s.LineUsers[4], s.LineUsers[5] = []confdsvc.ID{2}, []confdsvc.ID{2}
 	files := generate(t, s)
 	parsed := checkFiles(t, files)
 	for _, secret := range []string{theirs + ",", "@" + theirs, "ExecIf(1?", "DISA", "PJSIP/theirs", "/var/spool", "ringfence-fallbacks"} {
@@ -242,9 +242,9 @@ func TestLongValuesAreLeftOut(t *testing.T) {
 			other := *s.Endpoints[2]
 			other.UUID, other.TenantUUID, other.Name = name, acme, name
 			s.Endpoints = append(s.Endpoints, &other)
-			id := int64(1000 + i)
+			id := confdsvc.ID(1000 + i)
 			s.Lines = append(s.Lines, &confdsvc.Line{ID: id, TenantUUID: acme, Context: inside})
-			s.LineSIP[id], s.LineUsers[id], s.UserLines[2] = name, []int64{2}, append(s.UserLines[2], id)
+			s.LineSIP[id], s.LineUsers[id], s.UserLines[2] = name, []confdsvc.ID{2}, append(s.UserLines[2], id)
 		}
 		s.Endpoints[1].Endpoint.V = append(s.Endpoints[1].Endpoint.V, []string{"pickup_group", groups})
 		s.Endpoints[1].Auth.V = [][]string{{"username", "x"}, {"password", long}}
@@ -360,7 +360,7 @@ func TestLampOfAMissingNumber(t *testing.T) {
 	s := company(t)
 	s.Customs = []*confdsvc.EndpointCustom{{ID: 1, TenantUUID: acme, Interface: "Local/999@" + inside, Enabled: true}}
 	s.Lines = append(s.Lines, &confdsvc.Line{ID: 4, TenantUUID: acme, Context: inside})
-	s.LineCustom, s.UserLines[2], s.LineUsers[4] = map[int64]int64{4: 1}, []int64{3, 4}, []int64{2}
+	s.LineCustom, s.UserLines[2], s.LineUsers[4] = map[confdsvc.ID]confdsvc.ID{4: 1}, []confdsvc.ID{3, 4}, []confdsvc.ID{2}
 	if text := generate(t, s)["extensions.conf"]; !strings.Contains(string(text), "&Local/999@"+inside) {
 		t.Error("it is not there")
 	}

@@ -40,7 +40,7 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 	custom := func(c confdsvc.EndpointCustom) func(*confdsvc.Snapshot) {
 		return func(s *confdsvc.Snapshot) {
 			c.ID, c.TenantUUID = 1, acme
-			s.Customs, s.LineCustom = []*confdsvc.EndpointCustom{&c}, map[int64]int64{3: 1}
+			s.Customs, s.LineCustom = []*confdsvc.EndpointCustom{&c}, map[confdsvc.ID]confdsvc.ID{3: 1}
 			delete(s.LineSIP, 3)
 		}
 	}
@@ -137,7 +137,7 @@ func TestOnlyListedInterfaces(t *testing.T) {
 	} {
 		s := company(t)
 		s.Customs = []*confdsvc.EndpointCustom{{ID: 1, TenantUUID: acme, Interface: test.name, Enabled: true}}
-		s.LineCustom = map[int64]int64{3: 1}
+		s.LineCustom = map[confdsvc.ID]confdsvc.ID{3: 1}
 		delete(s.LineSIP, 3)
 		files, _, err := asterisk.Generate(s, asterisk.Options{Interfaces: test.listed})
 		if err != nil {

@@ -171,7 +171,7 @@ func writeNames(p *plan, w *conf.Writer) {
 	all := []entry{{exten: "_X!", steps: []step{{"Return", ""}}}}
 	p.eachSIPLine(func(l *confdsvc.Line, e *confdsvc.EndpointSIP) {
 		id := p.callerID(e, p.mainUser(l.ID))
-		all = append(all, entry{exten: strconv.FormatInt(l.ID, 10), steps: []step{{"Return", conf.Argument(id.Name)}}})
+		all = append(all, entry{exten: fmt.Sprint(l.ID), steps: []step{{"Return", conf.Argument(id.Name)}}})
 	})
 	p.writeEntries(w, all)
 }

@@ -73,13 +73,13 @@ func TestPlacesAreThoseOfTheCalled(t *testing.T) {
 // A call is picked up by every number of who is called, and by none of another tenant.
 func TestPickupsByEveryNumber(t *testing.T) {
 	s := company(t)
-	add := func(id int64, exten, in, tenant string, line int64) {
+	add := func(id confdsvc.ID, exten, in, tenant string, line confdsvc.ID) {
 		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id, TenantUUID: tenant, Exten: exten, Context: in, Enabled: true})
 		s.LineExtensions[line] = append(s.LineExtensions[line], id)
 	}
 	more := &confdsvc.Context{ID: 4, TenantUUID: acme, Name: "ctx-acme-internal-2", Type: "internal", Enabled: true}
 	s.Contexts = append(s.Contexts, more, &confdsvc.Context{ID: 5, TenantUUID: acme, Name: "off", Type: "internal"})
-	s.Includes = map[int64][]int64{1: {4, 3, 1, 5}}
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {4, 3, 1, 5}}
 	add(11, "111", inside, acme, 1)
 	add(12, "112", inside, acme, 2)
 	add(13, "_12X", inside, acme, 2)
@@ -88,7 +88,7 @@ func TestPickupsByEveryNumber(t *testing.T) {
 	add(16, "302", theirs, acme, 3)
 	s.Users = append(s.Users, &confdsvc.User{ID: 3, UUID: "00000003-0000-4000-8000-000000000003", TenantUUID: acme, Firstname: "Patterns"})
 	s.Lines = append(s.Lines, &confdsvc.Line{ID: 9, TenantUUID: acme, Context: inside})
-	s.UserLines[3], s.LineUsers[9], s.LineSIP[9] = []int64{9}, []int64{3}, "e9"
+	s.UserLines[3], s.LineUsers[9], s.LineSIP[9] = []confdsvc.ID{9}, []confdsvc.ID{3}, "e9"
 	e := *s.Endpoints[0]
 	e.UUID, e.Name = "e9", "patterns"
 	s.Endpoints = append(s.Endpoints, &e)

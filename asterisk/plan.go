@@ -18,16 +18,16 @@ type plan struct {
 	options Options
 
 	contexts   map[string]*confdsvc.Context // by name
-	contextIDs map[int64]*confdsvc.Context
-	users      map[int64]*confdsvc.User
-	lines      map[int64]*confdsvc.Line
-	extensions map[int64]*confdsvc.Extension
-	voicemails map[int64]*confdsvc.Voicemail
-	groups     map[int64]*confdsvc.Group
+	contextIDs map[confdsvc.ID]*confdsvc.Context
+	users      map[confdsvc.ID]*confdsvc.User
+	lines      map[confdsvc.ID]*confdsvc.Line
+	extensions map[confdsvc.ID]*confdsvc.Extension
+	voicemails map[confdsvc.ID]*confdsvc.Voicemail
+	groups     map[confdsvc.ID]*confdsvc.Group
 	music      map[string]*confdsvc.MOH // by name
 	musicUUIDs map[string]*confdsvc.MOH
 	endpoints  map[string]*confdsvc.EndpointSIP // by UUID, also those with which nobody can telephone, as the next
-	customs    map[int64]*confdsvc.EndpointCustom
+	customs    map[confdsvc.ID]*confdsvc.EndpointCustom
 	transports map[string]bool   // the names of those that are written
 	features   map[string]string // the numbers, or patterns, of feature codes, by feature
 	// entries are what each context holds, by its name.
@@ -85,21 +85,21 @@ const disabled = "it is disabled"
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p := &plan{Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{}, leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}}
 	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, p.contextFault)
-	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) int64 { return c.ID }, p.contextFault)
-	p.users = index(s.Users, func(u *confdsvc.User) int64 { return u.ID }, func(u *confdsvc.User) string {
+	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) confdsvc.ID { return c.ID }, p.contextFault)
+	p.users = index(s.Users, func(u *confdsvc.User) confdsvc.ID { return u.ID }, func(u *confdsvc.User) string {
 		if !isOn(u.Enabled) {
 			return disabled
 		}
 		return ""
 	})
-	p.lines = index(s.Lines, func(l *confdsvc.Line) int64 { return l.ID }, func(l *confdsvc.Line) string { return p.placeFault(l.TenantUUID, l.Context) })
-	p.extensions = index(s.Extensions, func(x *confdsvc.Extension) int64 { return x.ID }, p.extensionFault)
-	p.voicemails = index(s.Voicemails, func(v *confdsvc.Voicemail) int64 { return v.ID }, p.voicemailFault)
-	p.groups = index(s.Groups, func(g *confdsvc.Group) int64 { return g.ID }, p.groupFault)
+	p.lines = index(s.Lines, func(l *confdsvc.Line) confdsvc.ID { return l.ID }, func(l *confdsvc.Line) string { return p.placeFault(l.TenantUUID, l.Context) })
+	p.extensions = index(s.Extensions, func(x *confdsvc.Extension) confdsvc.ID { return x.ID }, p.extensionFault)
+	p.voicemails = index(s.Voicemails, func(v *confdsvc.Voicemail) confdsvc.ID { return v.ID }, p.voicemailFault)
+	p.groups = index(s.Groups, func(g *confdsvc.Group) confdsvc.ID { return g.ID }, p.groupFault)
 	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, p.musicFault)
 	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, p.musicFault)
 	p.endpoints = index(s.Endpoints, func(e *confdsvc.EndpointSIP) string { return e.UUID }, nil)
-	p.customs = index(s.Customs, func(e *confdsvc.EndpointCustom) int64 { return e.ID }, nil)
+	p.customs = index(s.Customs, func(e *confdsvc.EndpointCustom) confdsvc.ID { return e.ID }, nil)
 	for _, t := range s.Transports {
 		p.transports[t.Name] = p.transportFault(t) == ""
 	}
@@ -150,7 +150,7 @@ func (p *plan) named(l *confdsvc.Line) leftout.Omission {
 		o.Name = c.Interface
 	}
 	if users := p.LineUsers[l.ID]; len(users) > 0 {
-		if at, found := slices.BinarySearchFunc(p.Users, users[0], func(u *confdsvc.User, id int64) int { return cmp.Compare(u.ID, id) }); found {
+		if at, found := slices.BinarySearchFunc(p.Users, users[0], func(u *confdsvc.User, id confdsvc.ID) int { return cmp.Compare(u.ID, id) }); found {
 			o.UserUUID, o.User = p.Users[at].UUID, strings.TrimSpace(p.Users[at].Firstname+" "+text(p.Users[at].Lastname))
 		}
 	}
@@ -241,7 +241,7 @@ func (p *plan) musicOf(tenantUUID string, name *string) string {
 }
 
 // mainUser returns the main user of a line, or nil if it has none or a disabled one.
-func (p *plan) mainUser(lineID int64) *confdsvc.User {
+func (p *plan) mainUser(lineID confdsvc.ID) *confdsvc.User {
 	if users := p.LineUsers[lineID]; len(users) > 0 {
 		return p.users[users[0]]
 	}
@@ -286,7 +286,7 @@ func (p *plan) lineFault(l *confdsvc.Line) string {
 }
 
 // device returns what a line of p.lines rings or, if there is nothing, why. The telephone of a disabled user is none.
-func (p *plan) device(lineID int64) (d device, fault string) {
+func (p *plan) device(lineID confdsvc.ID) (d device, fault string) {
 	l := p.lines[lineID]
 	if len(p.LineUsers[lineID]) > 0 && p.mainUser(lineID) == nil {
 		return d, "its user is disabled"

@@ -96,7 +96,7 @@ func crowd(tb testing.TB, users, tenants int) *confdsvc.Snapshot {
 	tb.Helper()
 	s := &confdsvc.Snapshot{
 		Slugs: map[string]string{}, Transports: company(tb).Transports, Features: company(tb).Features,
-		UserLines: map[int64][]int64{}, LineUsers: map[int64][]int64{}, LineExtensions: map[int64][]int64{}, LineSIP: map[int64]string{}, UserVoicemail: map[int64]int64{},
+		UserLines: map[confdsvc.ID][]confdsvc.ID{}, LineUsers: map[confdsvc.ID][]confdsvc.ID{}, LineExtensions: map[confdsvc.ID][]confdsvc.ID{}, LineSIP: map[confdsvc.ID]string{}, UserVoicemail: map[confdsvc.ID]confdsvc.ID{},
 	}
 	for i := range users {
 		join(tb, s, i, i*tenants/users)
@@ -107,7 +107,7 @@ func crowd(tb testing.TB, users, tenants int) *confdsvc.Snapshot {
 // join adds the user of this number to a tenant, which begins with its first user.
 func join(tb testing.TB, s *confdsvc.Snapshot, n, tenant int) {
 	tb.Helper()
-	id, name := int64(n+1), fmt.Sprintf("sip%d", 100_000+n)
+	id, name := confdsvc.ID(n+1), fmt.Sprintf("sip%d", 100_000+n)
 	in, context := fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", tenant), fmt.Sprintf("ctx-t%d-internal", tenant)
 	first := s.Slugs[in] == ""
 	if first {
@@ -121,7 +121,7 @@ func join(tb testing.TB, s *confdsvc.Snapshot, n, tenant int) {
 	s.Voicemails = append(s.Voicemails, &confdsvc.Voicemail{ID: id, TenantUUID: in, Name: "Box", Number: number, Context: context, Password: new("1234"), Enabled: true})
 	s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](tb, `{"uuid": "`+name+`", "tenant_uuid": "`+in+`", "name": "`+name+`",
 		"auth_section_options": [["username", "`+name+`"], ["password", "secret-`+name+`"]], "endpoint_section_options": [["callerid", "\"User `+number+`\" <`+number+`>"], ["allow", "!all,ulaw"]]}`))
-	s.UserLines[id], s.LineUsers[id], s.LineExtensions[id], s.LineSIP[id], s.UserVoicemail[id] = []int64{id}, []int64{id}, []int64{id}, name, id
+	s.UserLines[id], s.LineUsers[id], s.LineExtensions[id], s.LineSIP[id], s.UserVoicemail[id] = []confdsvc.ID{id}, []confdsvc.ID{id}, []confdsvc.ID{id}, name, id
 	s.Keys = append(s.Keys, read[confdsvc.FuncKeyTemplate](tb, fmt.Sprintf(`{"id": %d, "tenant_uuid": "%s", "keys": {
 		"1": {"blf": true, "destination": {"type": "user", "user_id": 1}}, "2": {"blf": true, "destination": {"type": "user", "user_id": 2}},
 		"3": {"blf": true, "destination": {"type": "user", "user_id": 3}}, "4": {"blf": true, "destination": {"type": "user", "user_id": 4}},

@@ -23,13 +23,13 @@ func office(t *testing.T) *confdsvc.Snapshot {
 	s.Endpoints[1].Endpoint.V = [][]string{{"allow", "!all,ulaw"}}
 	s.Endpoints[1].Auth.V = [][]string{{"username", "alice-desk"}, {"password", "secret-alice-desk"}}
 	for i, one := range []struct{ uuid, name, exten string }{{carol, "carol", "103"}, {dave, "dave", "104"}} {
-		id := int64(i + 3)
+		id := confdsvc.ID(i + 3)
 		s.Users = append(s.Users, &confdsvc.User{ID: id, UUID: one.uuid, TenantUUID: acme, Firstname: one.name, CallerID: new(`"` + one.name + `"`)})
 		s.Lines = append(s.Lines, &confdsvc.Line{ID: id + 1, TenantUUID: acme, Context: inside})
 		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id + 10, TenantUUID: acme, Exten: one.exten, Context: inside, Enabled: true})
 		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "`+one.name+`", "tenant_uuid": "`+acme+`", "name": "`+one.name+`",
 			"auth_section_options": [["username", "`+one.name+`"], ["password", "secret-`+one.name+`"]], "endpoint_section_options": [["allow", "!all,ulaw"]]}`))
-		s.UserLines[id], s.LineUsers[id+1], s.LineExtensions[id+1], s.LineSIP[id+1] = []int64{id + 1}, []int64{id}, []int64{id + 10}, one.name
+		s.UserLines[id], s.LineUsers[id+1], s.LineExtensions[id+1], s.LineSIP[id+1] = []confdsvc.ID{id + 1}, []confdsvc.ID{id}, []confdsvc.ID{id + 10}, one.name
 	}
 	s.Voicemails = append(s.Voicemails, &confdsvc.Voicemail{ID: 2, TenantUUID: acme, Name: "Dave", Number: "104", Context: inside, Password: new("4711"), Enabled: true})
 	s.UserVoicemail[4] = 2

@@ -13,7 +13,7 @@ import (
 func TestRealGroups(t *testing.T) {
 	s := office(t)
 	s.Groups = nil
-	group := func(id int64, strategy, exten string, edit func(g *confdsvc.Group)) {
+	group := func(id confdsvc.ID, strategy, exten string, edit func(g *confdsvc.Group)) {
 		g := &confdsvc.Group{
 			ID: id, UUID: fmt.Sprintf("cccccccc-0000-4000-8000-%012d", id), TenantUUID: acme, Name: fmt.Sprintf("grp-acme-%d", id), RingStrategy: strategy,
 			UserTimeout: new(int64(1)), RetryDelay: new(int64(1)), Timeout: new(int64(4)), RingInUse: true, Enabled: true,
@@ -23,11 +23,11 @@ func TestRealGroups(t *testing.T) {
 		}
 		s.Groups = append(s.Groups, g)
 		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id + 100, TenantUUID: acme, Exten: exten, Context: inside, Enabled: true})
-		s.GroupExtensions[g.UUID], s.GroupUsers[g.UUID] = []int64{id + 100}, []int64{2, 3}
+		s.GroupExtensions[g.UUID], s.GroupUsers[g.UUID] = []confdsvc.ID{id + 100}, []confdsvc.ID{2, 3}
 	}
 	strategies := strings.Fields("all random least_recent fewest_calls memorized_round_robin weight_random linear")
 	for i, strategy := range strategies {
-		group(int64(i+1), strategy, fmt.Sprint(201+i), nil)
+		group(confdsvc.ID(i+1), strategy, fmt.Sprint(201+i), nil)
 	}
 	group(11, "all", "211", func(g *confdsvc.Group) { g.Fallbacks.NoAnswer = to(t, `{"type": "user", "user_id": 4}`) })
 	group(12, "linear", "212", func(g *confdsvc.Group) { g.Fallbacks.NoAnswer = to(t, `{"type": "user", "user_id": 4}`) })
@@ -41,12 +41,12 @@ func TestRealGroups(t *testing.T) {
 	s.GroupUsers["cccccccc-0000-4000-8000-000000000016"] = nil
 	group(17, "all", "217", func(g *confdsvc.Group) { g.RingInUse = false })
 	for i, strategy := range []string{"all", "linear", "all"} {
-		group(int64(18+i), strategy, fmt.Sprint(218+i), func(g *confdsvc.Group) {
+		group(confdsvc.ID(18+i), strategy, fmt.Sprint(218+i), func(g *confdsvc.Group) {
 			if i == 2 {
 				g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "101", Context: inside}}
 			}
 		})
-		s.GroupUsers[fmt.Sprintf("cccccccc-0000-4000-8000-%012d", 18+i)] = [][]int64{{1, 2}, {1, 2}, {2}}[i]
+		s.GroupUsers[fmt.Sprintf("cccccccc-0000-4000-8000-%012d", 18+i)] = [][]confdsvc.ID{{1, 2}, {1, 2}, {2}}[i]
 	}
 	a := startReal(t, s)
 	a.apply()
@@ -212,7 +212,7 @@ func TestRealRestart(t *testing.T) {
 	delete(s.LineUsers, 3)
 	delete(s.UserLines, 2)
 	s.Lines = slices.Delete(s.Lines, 2, 3)
-	s.GroupUsers[sales] = []int64{1}
+	s.GroupUsers[sales] = []confdsvc.ID{1}
 	a.set(s)
 	a.apply()
 	a.clean("a user is deleted")

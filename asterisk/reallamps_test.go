@@ -21,7 +21,7 @@ func TestRealLamps(t *testing.T) {
 		"6": {"blf": true, "destination": {"type": "service", "service": "incallfilter"}},
 		"7": {"blf": true, "destination": {"type": "service", "service": "callrecord"}},
 		"8": {"blf": true, "destination": {"type": "custom", "exten": "777"}}}}`)}
-	s.Users[1].FuncKeyTemplateID = new(int64(1))
+	s.Users[1].FuncKeyTemplateID = new(confdsvc.ID(1))
 	stranger(t, s)
 	a := startReal(t, s)
 	a.apply()
@@ -204,5 +204,5 @@ func stranger(t *testing.T, s *confdsvc.Snapshot) {
 	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 900, TenantUUID: other, Exten: "901", Context: theirs, Enabled: true})
 	s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "stranger", "tenant_uuid": "`+other+`", "name": "stranger",
 		"auth_section_options": [["username", "stranger"], ["password", "secret-stranger"]], "endpoint_section_options": [["allow", "!all,ulaw"]]}`))
-	s.UserLines[9], s.LineUsers[9], s.LineExtensions[9], s.LineSIP[9] = []int64{9}, []int64{9}, []int64{900}, "stranger"
+	s.UserLines[9], s.LineUsers[9], s.LineExtensions[9], s.LineSIP[9] = []confdsvc.ID{9}, []confdsvc.ID{9}, []confdsvc.ID{900}, "stranger"
 }

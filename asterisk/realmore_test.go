@@ -11,13 +11,13 @@ import (
 )
 
 // outside adds a number that calls from outside dial, and what it leads to. Telephones may dial it, too.
-func outside(t *testing.T, s *confdsvc.Snapshot, id int64, exten, destination string) *confdsvc.Incall {
+func outside(t *testing.T, s *confdsvc.Snapshot, id confdsvc.ID, exten, destination string) *confdsvc.Incall {
 	t.Helper()
 	i := &confdsvc.Incall{ID: id, TenantUUID: acme, Destination: *to(t, destination)}
 	s.Incalls = append(s.Incalls, i)
 	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id + 200, TenantUUID: acme, Exten: exten, Context: public, Enabled: true})
-	s.IncallExtensions[id] = []int64{id + 200}
-	s.Includes = map[int64][]int64{1: {2}}
+	s.IncallExtensions[id] = []confdsvc.ID{id + 200}
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {2}}
 	return i
 }
 
@@ -46,7 +46,7 @@ func TestRealDestinations(t *testing.T) {
 		"2": {"blf": true, "destination": {"type": "forward", "forward": "unconditional", "exten": null}},
 		"3": {"blf": true, "destination": {"type": "forward", "forward": "busy", "exten": "104"}},
 		"4": {"blf": true, "destination": {"type": "groupmember", "group_id": 1, "action": "toggle"}}}}`)}
-	bobUser.FuncKeyTemplateID = new(int64(1))
+	bobUser.FuncKeyTemplateID = new(confdsvc.ID(1))
 	a := startReal(t, s)
 	a.apply()
 	a.clean("the first apply")

@@ -15,7 +15,7 @@ func TestRealPlaces(t *testing.T) {
 		seconds(u, 30)
 	}
 	s.Groups[0].MaxCalls = new(int64(1))
-	s.GroupUsers[sales] = []int64{2}
+	s.GroupUsers[sales] = []confdsvc.ID{2}
 	a := startReal(t, s)
 	a.apply()
 	a.clean("the first apply")
@@ -99,9 +99,9 @@ func TestRealPlaces(t *testing.T) {
 func TestRealPickupsByEveryNumber(t *testing.T) {
 	s := office(t)
 	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 4, TenantUUID: acme, Name: "ctx-acme-internal-2", Type: "internal", Enabled: true})
-	s.Includes = map[int64][]int64{1: {4}}
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {4}}
 	for i, x := range []confdsvc.Extension{{Exten: "112", Context: inside}, {Exten: "_13X", Context: inside}, {Exten: "202", Context: "ctx-acme-internal-2"}} {
-		x.ID, x.TenantUUID, x.Enabled = int64(50+i), acme, true
+		x.ID, x.TenantUUID, x.Enabled = confdsvc.ID(50+i), acme, true
 		s.Extensions = append(s.Extensions, &x)
 		s.LineExtensions[3] = append(s.LineExtensions[3], x.ID)
 	}

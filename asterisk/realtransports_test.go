@@ -39,7 +39,7 @@ func TestRealTransports(t *testing.T) {
 	browser := over(4, "wss")
 	*browser = *read(t, `{"uuid": "dave", "tenant_uuid": "`+acme+`", "name": "dave", "auth_section_options": [["username", "dave"], ["password", "secret-dave"]],
 		"endpoint_section_options": [`+browserOptions+`], "aor_section_options": [`+browserAOR+`]}`, func(e *confdsvc.EndpointSIP) { e.Transport = browser.Transport })
-	s.UserVoicemail = map[int64]int64{}
+	s.UserVoicemail = map[confdsvc.ID]confdsvc.ID{}
 	a := startReal(t, s)
 	a.apply()
 	a.clean("the first apply")

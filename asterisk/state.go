@@ -9,7 +9,7 @@ import (
 
 // stateLeft is the name of the state that a user has left a group, which confd has not either. It is the group's id, as in
 // feature codes: with two UUIDs the name of the device would have more than the 79 bytes that Asterisk watches.
-func stateLeft(groupID int64) string { return fmt.Sprintf("left-%d", groupID) }
+func stateLeft(groupID confdsvc.ID) string { return fmt.Sprintf("left-%d", groupID) }
 
 // PINEvent is the event by which Asterisk (18.21, 20.6, 21.1) reports that a telephone has changed the PIN of a voicemail, with the headers
 // Context, Mailbox and NewPassword.

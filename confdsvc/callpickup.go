@@ -4,7 +4,7 @@ import "github.com/ringfence/ringfence/internal/crud"
 
 // CallPickup lets some users answer the calls of others.
 type CallPickup struct {
-	ID          int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID          ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID  string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name        string  `db:"name" json:"name" required:"true" maxLength:"128" doc:"No other call pickup of the tenant has it."`
 	Description *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`

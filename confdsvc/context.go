@@ -23,7 +23,7 @@ import (
 
 // Context is a part of the dialplan: its extensions, and those of the contexts that it includes, can be dialled in it.
 type Context struct {
-	ID                   int64                     `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID                   ID                        `db:"id" json:"id" readOnly:"true"`
 	UUID                 string                    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID           string                    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                 string                    `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant, the type and the UUID; what other objects name the context by."`

@@ -400,18 +400,18 @@ func kind[T any](name, sub string) destinationKind {
 type (
 	noKeys  struct{}
 	toQueue struct {
-		QueueID            int64             `json:"queue_id" required:"true" ref:"queues.id" minimum:"0" maximum:"9007199254740991"`
+		QueueID            ID                `json:"queue_id" required:"true" ref:"queues.id"`
 		RingTime           *float64          `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-		SkillRuleID        *int64            `json:"skill_rule_id" minimum:"0" maximum:"9007199254740991" doc:"The number of the skill rule."`
+		SkillRuleID        *ID               `json:"skill_rule_id" doc:"The number of the skill rule."`
 		SkillRuleVariables map[string]string `json:"skill_rule_variables" doc:"Variables for the skill rule."`
 		Label              *string           `json:"queue_label,omitempty" readOnly:"true" shows:"label" example:"Support" doc:"The label of the queue."`
 	}
 	toConference struct {
-		ConferenceID int64   `json:"conference_id" required:"true" ref:"conferences.id" minimum:"0" maximum:"9007199254740991"`
+		ConferenceID ID      `json:"conference_id" required:"true" ref:"conferences.id"`
 		Name         *string `json:"conference_name,omitempty" readOnly:"true" shows:"name" example:"Weekly meeting" doc:"The name of the conference."`
 	}
 	toIVR struct {
-		IVRID int64   `json:"ivr_id" required:"true" ref:"ivr.id" minimum:"0" maximum:"9007199254740991" doc:"The number of the menu."`
+		IVRID ID      `json:"ivr_id" required:"true" ref:"ivr.id" doc:"The number of the menu."`
 		Name  *string `json:"ivr_name,omitempty" readOnly:"true" shows:"name" example:"Welcome" doc:"The name of the menu."`
 	}
 	toSwitchboard struct {
@@ -420,7 +420,7 @@ type (
 		Name            *string  `json:"switchboard_name,omitempty" readOnly:"true" shows:"name" example:"Reception" doc:"The name of the switchboard."`
 	}
 	toOutcall struct {
-		OutcallID int64  `json:"outcall_id" required:"true" ref:"outcalls.id" minimum:"0" maximum:"9007199254740991" doc:"The number of the outgoing call."`
+		OutcallID ID     `json:"outcall_id" required:"true" ref:"outcalls.id" doc:"The number of the outgoing call."`
 		Exten     string `json:"exten" required:"true" pattern:"^[0-9]{1,255}$" example:"0123456789"`
 	}
 	// ToExtension leads calls to a number.

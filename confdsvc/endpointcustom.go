@@ -4,7 +4,7 @@ import "github.com/ringfence/ringfence/internal/crud"
 
 // EndpointCustom is an interface of the telephone system, by its name, which a line or a trunk rings.
 type EndpointCustom struct {
-	ID              int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID              ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID      string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Interface       string  `db:"interface" json:"interface" required:"true" pattern:"^[a-zA-Z0-9#*./_@:-]{1,128}$" example:"Local/1000@default"`
 	InterfaceSuffix *string `db:"interface_suffix" json:"interface_suffix" maxLength:"32" example:"/n" doc:"What follows the interface."`

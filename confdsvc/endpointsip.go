@@ -157,7 +157,7 @@ func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []
 		from, args := e.Seen(ctx, " FROM {confd_line_endpoint} le WHERE sip_uuid IS NOT NULL AND line_id IN ("+crud.Placeholders(1, len(ids))+")", ids...)
 		of := "SELECT sip_uuid" + from
 		rows, err := store.Select[struct {
-			LineID  int64  `db:"line_id"`
+			LineID  ID     `db:"line_id"`
 			SIPUUID string `db:"sip_uuid"`
 		}](ctx, c, "SELECT line_id, CAST(sip_uuid AS text) AS sip_uuid"+from, args...)
 		if err != nil {
@@ -181,7 +181,7 @@ func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []
 			value, _ := m.merge(&endpoint.SIPSections).Endpoint.last("webrtc")
 			webrtc[endpoint.UUID] = isTrue(value)
 		}
-		lineWebRTC := map[int64]bool{}
+		lineWebRTC := map[ID]bool{}
 		for _, row := range rows {
 			lineWebRTC[row.LineID] = webrtc[row.SIPUUID]
 		}

@@ -16,7 +16,7 @@ import (
 // Extension is a number, or a pattern of numbers, in a context of the dialplan. It leads to the object that it is associated
 // with.
 type Extension struct {
-	ID         int64  `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID         ID     `db:"id" json:"id" readOnly:"true"`
 	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Exten      string `db:"exten" json:"exten" required:"true" maxLength:"40" doc:"Digits, * and #; or _ and a pattern."`
 	Context    string `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`

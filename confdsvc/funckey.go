@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -46,7 +45,7 @@ func (s *keySet) all() FuncKeys {
 func (s *keySet) shown() *UserFuncKeys {
 	shown := &UserFuncKeys{Name: s.own.Name, Keys: s.all()}
 	if s.own.ID != 0 {
-		shown.ID = &s.own.ID
+		shown.ID = (*int64)(&s.own.ID)
 	}
 	return shown
 }
@@ -132,7 +131,7 @@ func keysOfUser(ctx context.Context, c store.Conn, e *crud.Engine, user *User) (
 
 // inheritsFor reports whether the caller of ctx may see that a user has a template, and all of its keys.
 func inheritsFor(ctx context.Context, e *crud.Engine, user *User, t *FuncKeyTemplate) bool {
-	return e.MayRead(ctx, "funckeys/templates", strconv.FormatInt(t.ID, 10)) == nil && !crud.Of[FuncKeyTemplate](e).Withholds(ctx, t, "keys") &&
+	return e.MayRead(ctx, "funckeys/templates", fmt.Sprint(t.ID)) == nil && !crud.Of[FuncKeyTemplate](e).Withholds(ctx, t, "keys") &&
 		!crud.Of[User](e).Withholds(ctx, user, "func_key_template_id")
 }
 
@@ -316,12 +315,12 @@ type (
 	keyCallsQueue struct {
 		keyHref
 
-		QueueID int64 `json:"queue_id" required:"true" ref:"queues.id" minimum:"0" maximum:"9007199254740991"`
+		QueueID ID `json:"queue_id" required:"true" ref:"queues.id"`
 	}
 	keyCallsConference struct {
 		keyHref
 
-		ConferenceID int64 `json:"conference_id" required:"true" ref:"conferences.id" minimum:"0" maximum:"9007199254740991"`
+		ConferenceID ID `json:"conference_id" required:"true" ref:"conferences.id"`
 	}
 	// KeyService switches a service.
 	KeyService struct {
@@ -350,20 +349,20 @@ type (
 	keyParksAt struct {
 		keyHref
 
-		ParkingLotID int64   `json:"parking_lot_id" required:"true" ref:"parkinglots.id" minimum:"0" maximum:"9007199254740991"`
+		ParkingLotID ID      `json:"parking_lot_id" required:"true" ref:"parkinglots.id"`
 		Position     int64   `json:"position" required:"true" minimum:"1" maximum:"2147483647"`
 		Name         *string `json:"parking_lot_name" readOnly:"true" shows:"name"`
 	}
 	keyParks struct {
 		keyHref
 
-		ParkingLotID int64   `json:"parking_lot_id" required:"true" ref:"parkinglots.id" minimum:"0" maximum:"9007199254740991"`
+		ParkingLotID ID      `json:"parking_lot_id" required:"true" ref:"parkinglots.id"`
 		Name         *string `json:"parking_lot_name" readOnly:"true" shows:"name"`
 	}
 	keyFilters struct {
 		keyHref
 
-		FilterMemberID int64   `json:"filter_member_id" required:"true" ref:"callfilters/members.id" minimum:"0" maximum:"9007199254740991" doc:"The number of the member."`
+		FilterMemberID ID      `json:"filter_member_id" required:"true" ref:"callfilters/members.id" doc:"The number of the member."`
 		Firstname      *string `json:"filter_member_firstname" readOnly:"true" example:"Alice" doc:"The first name of the member."`
 		Lastname       *string `json:"filter_member_lastname" readOnly:"true" example:"Martin" doc:"The last name of the member."`
 	}
@@ -371,7 +370,7 @@ type (
 		keyHref
 
 		Action  string `json:"action" required:"true" enum:"login,logout,toggle"`
-		AgentID int64  `json:"agent_id" required:"true" ref:"agents.id" minimum:"0" maximum:"9007199254740991"`
+		AgentID ID     `json:"agent_id" required:"true" ref:"agents.id"`
 	}
 	keyRecords struct{ keyHref }
 )

@@ -19,9 +19,9 @@ import (
 
 // FuncKeyTemplate is a set of function keys: a user's own, which is private, or one that any number of users can have.
 type FuncKeyTemplate struct {
-	ID         int64    `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID         ID       `db:"id" json:"id" readOnly:"true"`
 	TenantUUID string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	UserID     *int64   `db:"user_id" json:"-" fixed:"true"`
+	UserID     *ID      `db:"user_id" json:"-" fixed:"true"`
 	UserUUID   *string  `db:"user_uuid" json:"-" computed:"true"`
 	Name       *string  `db:"name" json:"name" maxLength:"128"`
 	Keys       FuncKeys `json:"keys" default:"{}"`
@@ -174,16 +174,16 @@ func (d *FuncKeyDestination) first() (name, value string) {
 		switch v := d.key(p.Name).(type) {
 		case string:
 			return p.Name, "'" + v + "'"
-		case int64:
-			return p.Name, strconv.FormatInt(v, 10)
+		case ID:
+			return p.Name, fmt.Sprint(v)
 		}
 	}
 	return "type", "'" + d.kind.name + "'"
 }
 
 type funcKeyRow struct {
-	ID         int64   `db:"id"`
-	TemplateID int64   `db:"template_id"`
+	ID         ID      `db:"id"`
+	TemplateID ID      `db:"template_id"`
 	Position   int64   `db:"place"`
 	BLF        bool    `db:"blf"`
 	Label      *string `db:"label"`
@@ -192,7 +192,7 @@ type funcKeyRow struct {
 }
 
 func loadFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, templates []*FuncKeyTemplate) error {
-	byID, ids := make(map[int64]*FuncKeyTemplate, len(templates)), make([]any, len(templates))
+	byID, ids := make(map[ID]*FuncKeyTemplate, len(templates)), make([]any, len(templates))
 	for i, t := range templates {
 		t.Keys, ids[i], byID[t.ID] = FuncKeys{}, t.ID, t
 	}
@@ -204,7 +204,7 @@ func loadFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, templates [
 	found := make([]*Destination, len(rows))
 	for i, row := range rows {
 		t := byID[row.TemplateID]
-		key := FuncKey{ID: &rows[i].ID, BLF: row.BLF, Inherited: t.UserID == nil, Label: row.Label, stored: row.Keys}
+		key := FuncKey{ID: (*int64)(&rows[i].ID), BLF: row.BLF, Inherited: t.UserID == nil, Label: row.Label, stored: row.Keys}
 		d := &Destination{}
 		if err := d.readAs(funcKeyKinds, row.Type, "", []byte(row.Keys)); err != nil {
 			return err
@@ -304,7 +304,7 @@ func alsoOfFuncKeys(r *rest.Request, t *FuncKeyTemplate) []string {
 // the audit either.
 func auditUserFuncKeys(t *FuncKeyTemplate, a *audit.Change) {
 	if t.UserID != nil {
-		id := strconv.FormatInt(*t.UserID, 10)
+		id := fmt.Sprint(*t.UserID)
 		a.Resource, a.Object, a.Keys = "users/funckeys", id, [][]string{{id, *t.UserUUID}}
 	}
 }

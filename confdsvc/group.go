@@ -16,7 +16,7 @@ import (
 
 // Group rings several users and numbers under one.
 type Group struct {
-	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID                    ID      `db:"id" json:"id" readOnly:"true"`
 	UUID                  string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                  string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID."`
@@ -63,7 +63,7 @@ type GroupFallbacks struct {
 
 // ToGroup leads calls to a group.
 type ToGroup struct {
-	GroupID  int64    `json:"group_id" required:"true" ref:"groups.id" minimum:"0" maximum:"9007199254740991"`
+	GroupID  ID       `json:"group_id" required:"true" ref:"groups.id"`
 	RingTime *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 	Name     *string  `json:"group_name,omitempty" readOnly:"true" shows:"name"`
 	Label    *string  `json:"group_label,omitempty" readOnly:"true" shows:"label"`
@@ -72,7 +72,7 @@ type ToGroup struct {
 type keyToGroup struct {
 	keyHref
 
-	GroupID int64   `json:"group_id" required:"true" ref:"groups.id" minimum:"0" maximum:"9007199254740991"`
+	GroupID ID      `json:"group_id" required:"true" ref:"groups.id"`
 	Name    *string `json:"group_name" readOnly:"true" shows:"name"`
 	Label   *string `json:"group_label" readOnly:"true" shows:"label"`
 }
@@ -81,7 +81,7 @@ type keyToGroup struct {
 type KeyGroupMember struct {
 	keyHref
 
-	GroupID int64  `json:"group_id" required:"true" ref:"groups.id" minimum:"0" maximum:"9007199254740991"`
+	GroupID ID     `json:"group_id" required:"true" ref:"groups.id"`
 	Action  string `json:"action" required:"true" enum:"join,leave,toggle"`
 }
 
@@ -194,7 +194,7 @@ func membersHaveLines(ctx context.Context, c store.Conn, pairs []*crud.Pair[Grou
 	for i, p := range pairs {
 		ids[i] = p.Right.ID
 	}
-	have, err := store.Select[int64](ctx, c, "SELECT DISTINCT user_id FROM confd_user_line WHERE user_id IN ("+crud.Placeholders(1, len(ids))+")", ids...)
+	have, err := store.Select[ID](ctx, c, "SELECT DISTINCT user_id FROM confd_user_line WHERE user_id IN ("+crud.Placeholders(1, len(ids))+")", ids...)
 	if err != nil {
 		return err
 	}

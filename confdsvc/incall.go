@@ -12,7 +12,7 @@ import (
 
 // Incall says where incoming calls to its numbers go.
 type Incall struct {
-	ID                   int64       `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID                   ID          `db:"id" json:"id" readOnly:"true"`
 	TenantUUID           string      `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	PreprocessSubroutine *string     `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
 	GreetingSound        *string     `db:"greeting_sound" json:"greeting_sound" maxLength:"255" example:"welcome" doc:"The sound that callers hear first."`

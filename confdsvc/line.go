@@ -13,7 +13,7 @@ import (
 
 // Line joins an endpoint, the numbers that ring it, and its users.
 type Line struct {
-	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID                    ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                  *string `db:"name" computed:"true" json:"name" readOnly:"true" doc:"The endpoint's."`
 	Protocol              *string `db:"protocol" computed:"true" json:"protocol" readOnly:"true" example:"sip" doc:"The endpoint's: sip, sccp or custom."`
@@ -143,7 +143,7 @@ func provisionLine(ctx context.Context, c store.Conn, change *crud.Change[Line])
 	return nil
 }
 
-func hasEndpoint(ctx context.Context, c store.Conn, lineID int64) (bool, error) {
+func hasEndpoint(ctx context.Context, c store.Conn, lineID ID) (bool, error) {
 	return changes.Remember(ctx, "confd_line_endpoint", fmt.Sprint(lineID), func() (bool, error) {
 		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line_endpoint WHERE line_id = $1`, lineID)
 		return n > 0, err
@@ -158,7 +158,7 @@ func rememberEndpoint[E any](ctx context.Context, _ store.Conn, pair *crud.Pair[
 	return nil
 }
 
-func needsEndpoint(ctx context.Context, c store.Conn, lineID int64) error {
+func needsEndpoint(ctx context.Context, c store.Conn, lineID ID) error {
 	has, err := hasEndpoint(ctx, c, lineID)
 	if err == nil && !has {
 		err = style.NotAssociated("Line", "Endpoint", "line_id", lineID)

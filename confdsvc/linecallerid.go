@@ -87,7 +87,7 @@ func checkCallerID(ctx context.Context, c store.Conn, change *crud.Change[Line])
 }
 
 // sipOfLine returns the UUID of a line's SIP endpoint, or "".
-func sipOfLine(ctx context.Context, c store.Conn, lineID int64) (string, error) {
+func sipOfLine(ctx context.Context, c store.Conn, lineID ID) (string, error) {
 	return firstOf(store.Select[string](ctx, c, `SELECT CAST(sip_uuid AS text) FROM confd_line_endpoint WHERE line_id = $1 AND sip_uuid IS NOT NULL`, lineID))
 }
 
@@ -197,7 +197,7 @@ var lineIdentity = fmt.Sprintf(`
 
 // identifyLine sets the caller ID of a line when its main user and its number meet: the user's, with the number. Without a number a line that
 // has a caller ID keeps it.
-func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, lineID int64, userID *int64) error {
+func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, lineID ID, userID *ID) error {
 	with, err := lineIdentityOf(ctx, c, lineID)
 	if err != nil || with == nil || userID != nil && *userID != with.UserID || with.Exten == nil && with.Options.callerID() != (conf.CallerID{}) {
 		return err
@@ -207,7 +207,7 @@ func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Req
 
 // identity is what makes a line's caller ID, and the options of the endpoint that has it.
 type identity struct {
-	UserID    int64   `db:"user_id"`
+	UserID    ID      `db:"user_id"`
 	Firstname string  `db:"firstname"`
 	Lastname  *string `db:"lastname"`
 	CallerID  *string `db:"caller_id"`
@@ -217,7 +217,7 @@ type identity struct {
 }
 
 // lineIdentityOf returns what makes a line's caller ID. It is nil for a line without a main user, or without a SIP endpoint.
-func lineIdentityOf(ctx context.Context, c store.Conn, lineID int64) (*identity, error) {
+func lineIdentityOf(ctx context.Context, c store.Conn, lineID ID) (*identity, error) {
 	return firstOf(store.Select[*identity](ctx, c, lineIdentity, lineID))
 }
 
@@ -239,7 +239,7 @@ func identifyLinesOf(ctx context.Context, c store.Conn, e *crud.Engine, change *
 	if change.Old == nil || !different(change.Old.CallerID, change.New.CallerID) {
 		return nil
 	}
-	lines, err := store.Select[int64](ctx, c, `SELECT line_id FROM confd_user_line WHERE user_id = $1 ORDER BY position, id`, change.New.ID)
+	lines, err := store.Select[ID](ctx, c, `SELECT line_id FROM confd_user_line WHERE user_id = $1 ORDER BY position, id`, change.New.ID)
 	if err != nil {
 		return err
 	}

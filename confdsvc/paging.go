@@ -4,7 +4,7 @@ import "github.com/ringfence/ringfence/internal/crud"
 
 // Paging is a number by which some users speak through the telephones of others.
 type Paging struct {
-	ID                 int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID                 ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID         string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Number             string  `db:"number" json:"number" required:"true" pattern:"^[0-9]{1,32}$" example:"600" doc:"What is dialled after the code of pagings. No other paging of the tenant has it."`
 	Name               *string `db:"name" json:"name" maxLength:"128" example:"Warehouse"`
@@ -29,7 +29,7 @@ type PagingUsers struct {
 type keyToPaging struct {
 	keyHref
 
-	PagingID int64 `json:"paging_id" required:"true" ref:"pagings.id" minimum:"0" maximum:"9007199254740991" doc:"The number of the paging."`
+	PagingID ID `json:"paging_id" required:"true" ref:"pagings.id" doc:"The number of the paging."`
 }
 
 func init() {

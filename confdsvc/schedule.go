@@ -11,7 +11,7 @@ import (
 
 // Schedule says when users, groups and incalls take calls, and where calls go at other times.
 type Schedule struct {
-	ID                 int64                               `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID                 ID                                  `db:"id" json:"id" readOnly:"true"`
 	TenantUUID         string                              `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name               *string                             `db:"name" json:"name" maxLength:"128"`
 	Timezone           *string                             `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris" doc:"The name of a time zone, which is not checked. Null: the tenant's."`

@@ -17,6 +17,9 @@ const APIVersion = "26.08"
 // prefix is where the gate serves the service.
 const prefix = "/api/confd/1.1"
 
+// ID is the number of an object, which the database generates.
+type ID = crud.ID
+
 // Options are the service's settings from outside.
 type Options struct {
 	DB store.DB

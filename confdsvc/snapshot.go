@@ -32,16 +32,16 @@ type Snapshot struct {
 	VoicemailGeneral map[string]string
 	Zones            []ZoneMessage
 
-	Includes         map[int64][]int64  // contexts that a context includes, in order
-	UserLines        map[int64][]int64  // the lines of a user, the main one first
-	LineUsers        map[int64][]int64  // the users of a line, its main one first
-	LineExtensions   map[int64][]int64  // the numbers of a line
-	LineSIP          map[int64]string   // the SIP endpoint of a line
-	LineCustom       map[int64]int64    // the custom endpoint of a line
-	UserVoicemail    map[int64]int64    // the voicemail of a user
-	GroupExtensions  map[string][]int64 // the numbers of a group
-	GroupUsers       map[string][]int64 // the members of a group that are users, in order
-	IncallExtensions map[int64][]int64  // the numbers of an incall
+	Includes         map[ID][]ID     // contexts that a context includes, in order
+	UserLines        map[ID][]ID     // the lines of a user, the main one first
+	LineUsers        map[ID][]ID     // the users of a line, its main one first
+	LineExtensions   map[ID][]ID     // the numbers of a line
+	LineSIP          map[ID]string   // the SIP endpoint of a line
+	LineCustom       map[ID]ID       // the custom endpoint of a line
+	UserVoicemail    map[ID]ID       // the voicemail of a user
+	GroupExtensions  map[string][]ID // the numbers of a group
+	GroupUsers       map[string][]ID // the members of a group that are users, in order
+	IncallExtensions map[ID][]ID     // the numbers of an incall
 }
 
 // Snapshots reads snapshots.
@@ -208,7 +208,7 @@ func allParents[T any](kind sipKind) func(context.Context, store.Conn, *crud.Eng
 
 // readUsersOfLines reads the users of each line in the order in which it got them: the first one is its main user.
 func (s *Snapshot) readUsersOfLines(ctx context.Context, c store.Conn, _ *crud.Engine) error {
-	ends, err := store.Select[crud.Ends[int64, int64]](ctx, c, `SELECT line_id AS left_key, user_id AS right_key FROM confd_user_line ORDER BY id`)
+	ends, err := store.Select[crud.Ends[ID, ID]](ctx, c, `SELECT line_id AS left_key, user_id AS right_key FROM confd_user_line ORDER BY id`)
 	s.LineUsers = byLeft(ends)
 	return err
 }

@@ -10,7 +10,7 @@ import (
 
 // Trunk is a way to other telephone systems, such as that of a carrier: calls come in by it, and go out.
 type Trunk struct {
-	ID                     int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID                     ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID             string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Context                *string `db:"context" json:"context" maxLength:"128" ref:"contexts.name" doc:"Where calls that come in find their numbers, a context for incoming calls. Null: none comes in."`
 	TwilioIncoming         bool    `db:"twilio_incoming" json:"twilio_incoming" default:"false" doc:"Whether calls come in from Twilio."`

@@ -14,7 +14,7 @@ import (
 
 // User is a person who telephones.
 type User struct {
-	ID                                int64     `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID                                ID        `db:"id" json:"id" readOnly:"true"`
 	UUID                              string    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID                        string    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Firstname                         string    `db:"firstname" json:"firstname" required:"true" maxLength:"128"`
@@ -47,7 +47,7 @@ type User struct {
 	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234" doc:"The digits that lift the user's call permissions."`
 	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
 	Enabled                           *bool     `db:"enabled" json:"enabled" null:"default" default:"true"`
-	FuncKeyTemplateID                 *int64    `db:"func_key_template_id" json:"func_key_template_id" minimum:"0" maximum:"9007199254740991" names:"funckeys/templates.id" doc:"Whose keys the user has where they have none of their own."`
+	FuncKeyTemplateID                 *ID       `db:"func_key_template_id" json:"func_key_template_id" names:"funckeys/templates.id" doc:"Whose keys the user has where they have none of their own."`
 	CreatedAt                         time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`
 	crud.Hrefs
 

@@ -75,13 +75,16 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 type csvReader struct {
 	engine *crud.Engine
 	scope  string
-	after  int64 // the id of the user that was read last
-	all    bool  // all users were read once
+	after  ID   // the id of the user that was read last
+	all    bool // all users were read once
 	later  []csvTurn
 }
 
 // csvTurn is a user who is read later.
-type csvTurn struct{ userID, turn int64 }
+type csvTurn struct {
+	userID ID
+	turn   int64
+}
 
 // next returns the next users, and none after the last.
 func (x *csvReader) next(ctx context.Context) ([]*csvUser, error) {
@@ -118,7 +121,7 @@ func (x *csvReader) nextLater(ctx context.Context) ([]*csvUser, error) {
 	for len(x.later) > 0 {
 		some := x.later[:min(exportedAtOnce, len(x.later))]
 		x.later = x.later[len(some):]
-		turns, ids := make(map[int64]int64, len(some)), make([]any, len(some))
+		turns, ids := make(map[ID]int64, len(some)), make([]any, len(some))
 		for i, one := range some {
 			turns[one.userID], ids[i] = one.turn, one.userID
 		}
@@ -197,8 +200,8 @@ func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*Us
 
 // userAndLine are a user and one of their lines.
 type userAndLine struct {
-	UserID int64 `db:"user_id"`
-	LineID int64 `db:"line_id"`
+	UserID ID `db:"user_id"`
+	LineID ID `db:"line_id"`
 }
 
 // turnsOf returns numbers in the order in which users got lines that others had before them.

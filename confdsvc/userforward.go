@@ -86,7 +86,7 @@ type UserFallbacks struct {
 
 // ToUser leads calls to a user.
 type ToUser struct {
-	UserID    int64    `json:"user_id" required:"true" ref:"users.id" minimum:"0" maximum:"9007199254740991"`
+	UserID    ID       `json:"user_id" required:"true" ref:"users.id"`
 	RingTime  *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 	MOHUUID   *string  `json:"moh_uuid" ref:"moh.uuid" format:"uuid" doc:"The UUID of the music on hold."`
 	Firstname *string  `json:"user_firstname,omitempty" readOnly:"true" shows:"firstname"`
@@ -97,7 +97,7 @@ type ToUser struct {
 type keyToUser struct {
 	keyHref
 
-	UserID    int64   `json:"user_id" required:"true" ref:"users.id" minimum:"0" maximum:"9007199254740991"`
+	UserID    ID      `json:"user_id" required:"true" ref:"users.id"`
 	Firstname *string `json:"user_firstname" readOnly:"true" shows:"firstname"`
 	Lastname  *string `json:"user_lastname" readOnly:"true" shows:"lastname"`
 }

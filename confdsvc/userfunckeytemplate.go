@@ -34,7 +34,7 @@ func declareUserFuncKeyTemplates(e *crud.Engine) {
 		{
 			Method: http.MethodGet, Path: ofUser, Access: access + ".read", ID: "list_user_func_key_template_associations", Tag: "users",
 			Summary: "List the function key template of a user", Success: http.StatusOK, Reply: list, Conditional: true,
-			Handle: listAssociations(e, "id", func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (int64, error) {
+			Handle: listAssociations(e, "id", func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (ID, error) {
 				user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
 				if err != nil {
 					return 0, err
@@ -45,7 +45,7 @@ func declareUserFuncKeyTemplates(e *crud.Engine) {
 		{
 			Method: http.MethodGet, Path: ofOthers, Access: "confd.funckeys.templates.{template_id}.users.read", ID: "list_func_key_template_user_associations",
 			Tag: "funckeys_templates", Summary: "List the users of a function key template", Success: http.StatusOK, Reply: list, Conditional: true,
-			Handle: listAssociations(e, "func_key_template_id", func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (int64, error) {
+			Handle: listAssociations(e, "func_key_template_id", func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (ID, error) {
 				t, err := crud.Of[FuncKeyTemplate](e).NamedIn(ctx, c, r, scope)
 				if err != nil {
 					return 0, err
@@ -61,7 +61,7 @@ func declareUserFuncKeyTemplates(e *crud.Engine) {
 		{
 			Method: http.MethodDelete, Path: ofUser + "/{template_id}", Access: access + ".{template_id}.delete", ID: "dissociate_user_func_key_template", Tag: "users",
 			Summary: "Take a function key template from a user", Success: http.StatusNoContent,
-			Handle: changeTemplate(e, func(u *User, t *FuncKeyTemplate) (*int64, error) {
+			Handle: changeTemplate(e, func(u *User, t *FuncKeyTemplate) (*ID, error) {
 				if u.FuncKeyTemplateID != nil && *u.FuncKeyTemplateID == t.ID {
 					return nil, nil
 				}
@@ -79,7 +79,7 @@ func declareUserFuncKeyTemplates(e *crud.Engine) {
 }
 
 // giveTemplate returns the id of the template that a user has after the change.
-func giveTemplate(u *User, t *FuncKeyTemplate) (*int64, error) {
+func giveTemplate(u *User, t *FuncKeyTemplate) (*ID, error) {
 	switch {
 	case t.UserID != nil:
 		return nil, style.NotPermitted("Cannot associate a private template with a user", "template_id", t.ID)
@@ -90,7 +90,7 @@ func giveTemplate(u *User, t *FuncKeyTemplate) (*int64, error) {
 }
 
 // changeTemplate returns a handler that changes the template of a user.
-func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*int64, error)) rest.Handler {
+func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*ID, error)) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, err := e.TenantOf(ctx, r)
 		if err != nil {
@@ -122,7 +122,7 @@ func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*int
 
 // listAssociations returns a handler that lists users and their templates, for the users whose column has the value of named.
 func listAssociations(
-	e *crud.Engine, column string, named func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (int64, error),
+	e *crud.Engine, column string, named func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (ID, error),
 ) rest.Handler {
 	return e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
 		id, err := named(ctx, c, r, scope)
@@ -159,7 +159,7 @@ func checkFuncKeyTemplate(ctx context.Context, c store.Conn, change *crud.Change
 
 // mayTakeFuncKeyTemplate refuses a caller who is denied to give a user their template by the operation for that, or to take it away.
 func mayTakeFuncKeyTemplate(change *crud.Change[User]) error {
-	u, old := change.New, (*int64)(nil)
+	u, old := change.New, (*ID)(nil)
 	if change.Old != nil {
 		old = change.Old.FuncKeyTemplateID
 	}

@@ -529,22 +529,22 @@ func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (
 	if err != nil {
 		return ImportedUser{}, err
 	}
-	out := ImportedUser{RowNumber: row.number, UserID: &m.Object.ID, UserUUID: &m.Object.UUID, CallPermissionIDs: []int64{}}
+	out := ImportedUser{RowNumber: row.number, UserID: (*int64)(&m.Object.ID), UserUUID: &m.Object.UUID, CallPermissionIDs: []int64{}}
 	for _, v := range crud.InnerOf[Voicemail](m, "voicemail") {
-		out.VoicemailID = &v.Object.ID
+		out.VoicemailID = (*int64)(&v.Object.ID)
 	}
 	for _, l := range crud.InnerOf[Line](m, "lines") {
-		out.LineID = &l.Object.ID
+		out.LineID = (*int64)(&l.Object.ID)
 		for _, sip := range crud.InnerOf[EndpointSIP](l, "endpoint_sip") {
 			out.SIPUUID = &sip.Object.UUID
 		}
 		for _, x := range crud.InnerOf[Extension](l, "extensions") {
-			out.ExtensionID = &x.Object.ID
+			out.ExtensionID = (*int64)(&x.Object.ID)
 		}
 	}
 	for _, incall := range crud.InnerOf[Incall](m, "incalls") {
 		for _, x := range crud.InnerOf[Extension](incall, "extensions") {
-			out.IncallExtensionID = cmp.Or(out.IncallExtensionID, &x.Object.ID)
+			out.IncallExtensionID = cmp.Or(out.IncallExtensionID, (*int64)(&x.Object.ID))
 		}
 		if row.ringSeconds != nil {
 			if err := j.ringFor(ctx, c, m.Object, incall.Object, row.ringSeconds); err != nil {

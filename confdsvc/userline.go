@@ -57,7 +57,7 @@ func oneMainUser(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extens
 	if pair.RightUnlinked(ctx) {
 		return nil
 	}
-	others, err := store.Select[int64](ctx, c, fmt.Sprintf(`
+	others, err := store.Select[ID](ctx, c, fmt.Sprintf(`
 		SELECT lx.line_id FROM confd_line_extension lx WHERE lx.extension_id = $1 AND lx.line_id <> $2 AND `+mainUser+` <> `+mainUser,
 		"lx.line_id", "$2"), pair.Right.ID, pair.Left.ID)
 	if err != nil || len(others) == 0 {
@@ -68,7 +68,7 @@ func oneMainUser(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extens
 
 // oneUserForSharedExtension refuses a user for a line whose number rings lines of another main user.
 func oneUserForSharedExtension(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
-	shared, err := store.Select[int64](ctx, c, fmt.Sprintf(`
+	shared, err := store.Select[ID](ctx, c, fmt.Sprintf(`
 		SELECT mine.extension_id FROM confd_line_extension mine JOIN confd_line_extension theirs
 			ON theirs.extension_id = mine.extension_id AND theirs.line_id <> mine.line_id
 		WHERE mine.line_id = $1 AND `+mainUser+` <> $2`, "theirs.line_id"), pair.Right.ID, pair.Left.ID)
@@ -80,7 +80,7 @@ func oneUserForSharedExtension(ctx context.Context, c store.Conn, pair *crud.Pai
 
 // mainUserStays refuses to take a line from its main user while others have it too.
 func mainUserStays(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
-	users, err := store.Select[int64](ctx, c, `SELECT user_id FROM confd_user_line WHERE line_id = $1 ORDER BY id LIMIT 2`, pair.Right.ID)
+	users, err := store.Select[ID](ctx, c, `SELECT user_id FROM confd_user_line WHERE line_id = $1 ORDER BY id LIMIT 2`, pair.Right.ID)
 	if err != nil || len(users) < 2 || users[0] != pair.Left.ID {
 		return err
 	}
@@ -165,7 +165,7 @@ func lineOf(ctx context.Context, c store.Conn, e *crud.Engine, scope string, use
 		return nil, err
 	}
 	for i := range user.Lines {
-		if user.Lines[i].ID == line.ID {
+		if user.Lines[i].ID == int64(line.ID) {
 			return &user.Lines[i], nil
 		}
 	}

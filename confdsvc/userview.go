@@ -64,8 +64,8 @@ type PresenceLine struct {
 
 // userPhone is what a user telephones with: their first line, its first number, and their voicemail.
 type userPhone struct {
-	UserID           int64   `db:"user_id"`
-	LineID           *int64  `db:"line_id"`
+	UserID           ID      `db:"user_id"`
+	LineID           *ID     `db:"line_id"`
 	ProvisioningCode *string `db:"provisioning_code"`
 	Context          *string `db:"context"`
 	Protocol         *string `db:"protocol"`
@@ -82,7 +82,7 @@ func userViews(e *crud.Engine) map[string]crud.View[User] {
 }
 
 // userView returns a view whose items are each made of one user and their phone.
-func userView[V any](e *crud.Engine, items func(ctx context.Context, c store.Conn, users []*User, phones map[int64]userPhone) ([]V, error)) crud.View[User] {
+func userView[V any](e *crud.Engine, items func(ctx context.Context, c store.Conn, users []*User, phones map[ID]userPhone) ([]V, error)) crud.View[User] {
 	return crud.View[User]{
 		Of: []string{}, Item: rest.SchemaOf[V](),
 		Show: func(ctx context.Context, c store.Conn, users []*User) (any, error) {
@@ -97,8 +97,8 @@ func userView[V any](e *crud.Engine, items func(ctx context.Context, c store.Con
 
 // userPhones returns the phones of users, by id, as far as the caller of ctx may read them. The first line and number are those that
 // filters of users compare.
-func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User) (map[int64]userPhone, error) {
-	phones := make(map[int64]userPhone, len(users))
+func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User) (map[ID]userPhone, error) {
+	phones := make(map[ID]userPhone, len(users))
 	for some := range slices.Chunk(users, 1000) { // databases limit the arguments of a statement
 		ids := make([]any, len(some))
 		for i, u := range some {
@@ -127,8 +127,8 @@ func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User
 }
 
 // summariesOf returns what makes the items of the view summary. A telephone in a browser, and one that is not SIP, is not set up by a code.
-func summariesOf(e *crud.Engine) func(ctx context.Context, c store.Conn, users []*User, phones map[int64]userPhone) ([]UserSummary, error) {
-	return func(ctx context.Context, c store.Conn, users []*User, phones map[int64]userPhone) ([]UserSummary, error) {
+func summariesOf(e *crud.Engine) func(ctx context.Context, c store.Conn, users []*User, phones map[ID]userPhone) ([]UserSummary, error) {
+	return func(ctx context.Context, c store.Conn, users []*User, phones map[ID]userPhone) ([]UserSummary, error) {
 		lines := make([]*Line, len(users))
 		var sip []*Line
 		for i, u := range users {
@@ -147,7 +147,7 @@ func summariesOf(e *crud.Engine) func(ctx context.Context, c store.Conn, users [
 		for i, u := range users {
 			phone := phones[u.ID]
 			items[i] = UserSummary{
-				ID: u.ID, UUID: u.UUID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Enabled: u.Enabled, SubscriptionType: u.SubscriptionType,
+				ID: int64(u.ID), UUID: u.UUID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Enabled: u.Enabled, SubscriptionType: u.SubscriptionType,
 				ProvisioningCode: phone.ProvisioningCode, Extension: phone.Exten, Context: phone.Context, Protocol: phone.Protocol, IsWebRTC: lines[i].IsWebRTC,
 			}
 			if lines[i].IsWebRTC || orEmpty(phone.Protocol) == "custom" {
@@ -158,12 +158,12 @@ func summariesOf(e *crud.Engine) func(ctx context.Context, c store.Conn, users [
 	}
 }
 
-func directoryEntriesOf(_ context.Context, _ store.Conn, users []*User, phones map[int64]userPhone) ([]UserDirectoryEntry, error) {
+func directoryEntriesOf(_ context.Context, _ store.Conn, users []*User, phones map[ID]userPhone) ([]UserDirectoryEntry, error) {
 	items := make([]UserDirectoryEntry, len(users))
 	for i, u := range users {
 		phone := phones[u.ID]
 		items[i] = UserDirectoryEntry{
-			ID: u.ID, UUID: u.UUID, LineID: phone.LineID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Exten: phone.Exten,
+			ID: int64(u.ID), UUID: u.UUID, LineID: (*int64)(phone.LineID), Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Exten: phone.Exten,
 			MobilePhoneNumber: u.MobilePhoneNumber, VoicemailNumber: phone.VoicemailNumber, Userfield: u.Userfield,
 			Description: u.Description, Context: phone.Context,
 		}

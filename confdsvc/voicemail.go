@@ -14,7 +14,7 @@ import (
 // Voicemail is a mailbox. Its texts may contain the separators of a line of voicemail.conf: the code that writes that file
 // escapes them.
 type Voicemail struct {
-	ID             int64            `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
+	ID             ID               `db:"id" json:"id" readOnly:"true"`
 	TenantUUID     string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name           string           `db:"name" json:"name" required:"true" maxLength:"80"`
 	Number         string           `db:"number" json:"number" required:"true" format:"mailbox"`
@@ -63,7 +63,7 @@ type UserVoicemail struct {
 
 // ToVoicemail leads calls to a voicemail.
 type ToVoicemail struct {
-	VoicemailID      int64   `json:"voicemail_id" required:"true" ref:"voicemails.id" minimum:"0" maximum:"9007199254740991"`
+	VoicemailID      ID      `json:"voicemail_id" required:"true" ref:"voicemails.id"`
 	SkipInstructions bool    `json:"skip_instructions" default:"false" doc:"Whether the instructions are skipped."`
 	Greeting         *string `json:"greeting" enum:"busy,unavailable" doc:"The greeting that callers hear; null is the mailbox's own."`
 	Name             *string `json:"voicemail_name,omitempty" readOnly:"true" shows:"name" example:"Alice Martin" doc:"The name of the voicemail."`

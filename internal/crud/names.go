@@ -65,6 +65,8 @@ type (
 	Idempotency = changes.Idempotency
 	// Href is one of an object's links.
 	Href = query.Href
+	// ID is the number by which a client names an object.
+	ID = declaration.ID
 	// Hrefs is embedded by the objects of services whose Style has Location.
 	Hrefs = query.Hrefs
 	// Show is a field in which objects show linked objects.

@@ -4,7 +4,7 @@
 // A struct's fields carry the tags of rest.SchemaOf, and these:
 //
 //	db         the column; the Load hook fills a field without it, or other hooks read it from the body
-//	generated  "true": the database sets it on insert
+//	generated  "true": the database sets it on insert, as it does an [ID] that is readOnly
 //	computed   "true": db names an expression of the resource's Virtual, which is read, never written
 //	fixed      "true": set on create and never changed; a value sent later is ignored
 //	of         "name": the column is derived from that one, which refusals name instead

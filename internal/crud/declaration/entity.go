@@ -222,9 +222,13 @@ func (k *Entity) PathNames() []string { return slices.Concat(k.Keys, k.Names) }
 // OnePath is the path of one object.
 func (k *Entity) OnePath() string { return "/" + k.Path + "/{" + k.Param + "}" }
 
-// Field returns the value of a column's field.
+// Field returns the value of a column's field. An [ID] is an int64, as where it comes from a request.
 func (k *Entity) Field(o any, name string) any {
-	return reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].Index).Interface()
+	field := reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].Index)
+	if field.Type() == idType {
+		return field.Int()
+	}
+	return field.Interface()
 }
 
 // Key returns the value of an object's first key.
