@@ -70,27 +70,52 @@ interface Operation {
 	'x-unimplemented'?: boolean;
 }
 
-/** A collection, or a document, of a service. */
-interface Resource {
+/** What is so of each resource. */
+interface Named {
 	/** Service and path: "confd/users". */
 	key: string;
 	service: Service;
 	path: string;
 	title: string;
-	document?: boolean;
-	list?: Operation;
-	/** The property in which a list's answer has its objects. */
-	items?: string;
-	schema?: Schema;
 	create?: Operation;
 	read?: Operation;
 	update?: Operation;
 	remove?: Operation;
-	itemPath?: string;
-	/** The last one of the parameters of itemPath. */
-	parameter?: string;
-	parts?: Part[];
 }
+
+/** What exists once. */
+interface Settings extends Named {
+	document: true;
+	list?: undefined;
+	items?: undefined;
+	schema?: undefined;
+	itemPath?: undefined;
+	parameter?: undefined;
+	parts?: undefined;
+}
+
+/** Objects that can be listed. */
+interface Listed extends Named {
+	document?: undefined;
+	list: Operation;
+	/** The property in which a list's answer has its objects. */
+	items: string;
+	schema: Schema;
+	itemPath?: undefined;
+	parameter?: undefined;
+	parts?: undefined;
+}
+
+/** Objects that also have pages. */
+interface Paged extends Omit<Listed, 'itemPath' | 'parameter' | 'parts'> {
+	itemPath: string;
+	/** The last one of the parameters of itemPath. */
+	parameter: string;
+	parts: Part[];
+}
+
+type Collection = Listed | Paged;
+type Resource = Settings | Collection;
 
 /** What belongs to one object. */
 interface Part {
@@ -170,10 +195,16 @@ interface Me {
 	tenant: string;
 }
 
+/** Those that are undefined are not sent. */
+type Headings = Record<string, string | null | undefined>;
+
+/** For whom the words me and my_session of an access stand. */
+type Who = { user?: string; session?: string } | null;
+
 interface CallOptions {
 	query?: Record<string, any>;
 	body?: any;
-	headers?: Record<string, string>;
+	headers?: Headings;
 	signal?: AbortSignal;
 }
 
@@ -185,14 +216,14 @@ interface FormOptions {
 	tenant?: string;
 	inherits?: boolean;
 	before?: any;
-	version?: { tag?: string };
-	latest?: () => Promise<{ object: any; tag?: string }>;
-	hidden?: string[];
+	version?: { tag?: string | null };
+	latest?: () => Promise<{ object: any; tag?: string | null }>;
+	hidden?: (string | undefined)[];
 	more?: any[];
 	action?: string;
 	whole?: boolean;
 	locked?: boolean;
-	send: (body: any, tag?: string) => Promise<any>;
+	send: (body: any, tag?: string | null) => Promise<any>;
 }
 
 interface TableOptions {
@@ -202,7 +233,7 @@ interface TableOptions {
 	objects: any[];
 	link?: (object: any) => string | undefined;
 	sort?: { can: (name: string) => boolean; by: (name: string) => void; state: (name: string) => string | undefined };
-	pick?: { all: any; one: (object: any) => any };
+	pick?: false | { all: any; one: (object: any) => any };
 	named?: (name: string, object: any) => any;
 	label?: (name: string) => string | undefined;
 }
@@ -213,7 +244,12 @@ interface PickerOptions {
 	by?: string;
 	free?: boolean;
 	query?: Record<string, any>;
-	headers?: Record<string, string>;
+	headers?: Headings;
+}
+
+interface Document {
+	/** What the page has from the beginning or, of the menu, whenever somebody is signed in. */
+	getElementById(id: 'head' | 'main' | 'menu' | 'nav' | 'state'): HTMLElement;
 }
 
 interface Window {

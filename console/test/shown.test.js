@@ -100,6 +100,14 @@ test('a whole value is a list of attributes, and a table of objects', () => {
 	assert.equal(all(service, {}, { links: [] }), 'nothing');
 });
 
+test('the audit tells a change of what exists once by its names', () => {
+	const { service: auth, schema } = resources.get('auth/audit');
+	const once = [...resources.values()].find((r) => r.document && r.service === service);
+	const entry = { service: 'confd', resource: once.path.slice(1), action: 'update', before: { some: 1, same: 2 }, after: { some: 3, same: 2 } };
+	const shown = text(all(auth, schema, entry));
+	assert.match(shown, /Before ?Some1.*After ?Some3/);
+});
+
 test('the columns of a list are those declared, or what tells its objects apart', () => {
 	const properties = { id: {}, uuid: {}, name: {}, secret: { writeOnly: true }, size: {}, users: { type: 'array' }, must: {}, links: {} };
 	const list = { parameters: [{ name: 'order', schema: { enum: ['size', 'name'] } }] };

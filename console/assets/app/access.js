@@ -1,7 +1,7 @@
 // Rights explained: the editor of a policy, who may do something, and why something was refused.
 import { call, erase, me } from './api.js';
 import { allows, explain, fault, instances, matches } from './acl.js';
-import { fill, may, operations, resources, whom } from './definitions.js';
+import { bodyOf, fill, may, operations, resources, whom } from './definitions.js';
 import { ask, h, later, lead, literal, plural, put, say } from './dom.js';
 import { form, refusal } from './form.js';
 import { picker, settled } from './picker.js';
@@ -173,7 +173,7 @@ export const policy = async (main, resource, id) => {
 		}
 	}
 	const versioned = (version) => (version ? { 'If-Match': version } : {});
-	const schema = (before ? resource.update : resource.create).requestBody.content['application/json'].schema;
+	const schema = bodyOf(service, before ? resource.update : resource.create);
 	const patterns = { ...editor(before?.acl ?? []), name: 'acl', label: 'What it allows', before: before?.acl, refuse: () => {}, find: () => undefined };
 	const send = async (body, version) => {
 		if (before) {
@@ -238,7 +238,7 @@ export const policy = async (main, resource, id) => {
 			: before && !may(resource.update, id)
 				? h('p', { class: 'denied' }, 'You may see this, and not change it.')
 				: !before && !may(resource.create)
-					? h('p', { class: 'denied' }, `Your token does not have the access ${resource.create.access}: the gateway will refuse this.`)
+					? h('p', { class: 'denied' }, `Your token does not have the access ${resource.create?.access}: the gateway will refuse this.`)
 					: '',
 		filled,
 	);
@@ -254,7 +254,7 @@ const losses = async (before, acl) => {
 		asked = lost.filter((_, i) => i % every === 0);
 	let others = asked.length < lost.length;
 	const list = async (path, query) => {
-		const { data } = await call('GET', auth().prefix + path, { query: { ...query, recurse: 'true', limit: 1000 } });
+		const { data } = await call('GET', auth()?.prefix + path, { query: { ...query, recurse: 'true', limit: 1000 } });
 		others ||= (data.filtered ?? data.total) > data.items.length;
 		return data.items;
 	};
@@ -372,7 +372,7 @@ export const who = async (main, query) => {
 		const show = async () => {
 			more.disabled = true;
 			try {
-				const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access, recurse, offset: shown } });
+				const { data } = await call('GET', `${auth()?.prefix}/access/holders`, { query: { access, recurse, offset: shown } });
 				const above = data.above > 0 && h('p', { class: 'quiet' }, `${data.above} more of tenants above, who may act here.`);
 				if (shown === 0) put(box, h('p', {}, explain(access).replace(/^May/, `${plural(data.total, 'user')} may`)), above, found, h('p', {}, more));
 				found.append(
@@ -411,10 +411,10 @@ const guess = (method, path) => {
 	const found = operations.filter((o) => o.method === method && shape(o).test(path)).sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
 	if (!found) return h('p', {}, 'No operation of this gateway is known for this request. Is the path complete?');
 	if (!found.access) return h('p', {}, 'This operation asks for no token.');
-	const values = path.match(shape(found)).slice(1).map(decodeURIComponent),
+	const [, ...values] = (path.match(shape(found)) ?? []).map(decodeURIComponent),
 		access = found.access.replace(/\{\w+\}/g, () => values.shift());
-	const denial = me.acl.find((p) => p.startsWith('!') && matches(p.slice(1), access, me)),
-		grant = me.acl.find((p) => !p.startsWith('!') && matches(p, access, me));
+	const denial = me?.acl.find((p) => p.startsWith('!') && matches(p.slice(1), access, me)),
+		grant = me?.acl.find((p) => !p.startsWith('!') && matches(p, access, me));
 	const allowed = !denial && grant;
 	return [
 		h('p', { class: allowed ? 'verdict good' : 'verdict bad' }, allowed ? 'Your token allows it' : 'Refused'),
@@ -459,7 +459,7 @@ export const why = async (main, query) => {
 	const users = resources.get('auth/users'),
 		attributes = { id: 'user', placeholder: me?.username, 'aria-describedby': 'user-error' };
 	const user =
-		users && may(users.list)
+		users?.list && may(users.list)
 			? picker(users, (u) => u.uuid, attributes, { before: query.get('user_uuid') ?? '' })
 			: ((input) => ({ input, element: input, read: () => input.value }))(
 					h('input', { ...attributes, value: query.get('user_uuid') ?? '', spellcheck: 'false' }),
@@ -474,7 +474,7 @@ export const why = async (main, query) => {
 		const question = { method: method.value, path: path.value, ...(other && { user_uuid: other }) };
 		history.replaceState(null, '', `#/why?${new URLSearchParams(question)}`);
 		try {
-			const { data } = await call('GET', `${auth().prefix}/explain`, { query: question });
+			const { data } = await call('GET', `${auth()?.prefix}/explain`, { query: question });
 			put(
 				box,
 				h('p', { class: data.allowed ? 'verdict good' : 'verdict bad' }, data.allowed ? 'Allowed' : 'Refused'),

@@ -4,10 +4,11 @@
 const isUUID = (word) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(word);
 
 // matches reports whether a pattern, without its !, stands for an access. Who has the UUIDs for which me and my_session stand.
-export const matches = (pattern, access, who = {}) => {
+/** @type {(pattern: string, access: string, who?: Who) => boolean} */
+export const matches = (pattern, access, who) => {
 	const meant = (word) => {
-		if (word === 'me') return (who.user ?? word).toLowerCase();
-		if (word === 'my_session') return (who.session ?? word).toLowerCase();
+		if (word === 'me') return (who?.user ?? word).toLowerCase();
+		if (word === 'my_session') return (who?.session ?? word).toLowerCase();
 		return isUUID(word) ? word.toLowerCase() : word;
 	};
 	const asked = pattern.split('.'),

@@ -1,7 +1,7 @@
 // What this page asks the gateway, and who asks.
 
 // me is who is signed in: token, user (UUID), username, session, acl, expires, tenant (UUID), or nothing.
-/** @type {Me} */
+/** @type {Me | null} */
 export let me = null;
 
 // tenant is the tenant that the page acts in, by default the token's own. A reload keeps it.
@@ -104,8 +104,7 @@ export const changes = new EventTarget();
 const tell = (name, detail) => changes.dispatchEvent(new CustomEvent(name, { detail }));
 
 const ended = () => {
-	const { user } = me,
-		was = { user, tenant };
+	const was = { user: me?.user, tenant };
 	me = null;
 	forget();
 	tell('ended', was);
@@ -130,7 +129,7 @@ export const signIn = async (username, password) => {
 		expires: data.utc_expires_at,
 		tenant: data.metadata?.tenant_uuid ?? '',
 	};
-	await keep();
+	await keep(me);
 	tell('signed-in');
 };
 
@@ -155,8 +154,7 @@ const text = (bytes) => btoa(String.fromCharCode(...bytes));
 const bytes = (coded) => Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));
 const mixed = (some, pad) => some.map((byte, i) => byte ^ pad[i]);
 
-const keep = async () => {
-	const { token, ...rest } = me;
+const keep = async ({ token, ...rest }) => {
 	const plain = new TextEncoder().encode(token);
 	const pad = crypto.getRandomValues(new Uint8Array(plain.length));
 	const id = text(crypto.getRandomValues(new Uint8Array(9)));
@@ -194,10 +192,11 @@ const forget = async () => {
 export const resume = async () => {
 	const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
 	if (!kept) return '';
+	let mine;
 	try {
 		const [id, other] = await theirs();
 		if (id && id !== kept.id) return 'Another tab has signed in since, and a browser keeps one sign-in over a reload. Sign in again in this tab.';
-		me = { ...kept.rest, token: new TextDecoder().decode(mixed(bytes(other), bytes(kept.pad))) };
+		me = mine = { ...kept.rest, token: new TextDecoder().decode(mixed(bytes(other), bytes(kept.pad))) };
 	} catch {
 		sessionStorage.removeItem(place);
 		return '';
@@ -205,8 +204,8 @@ export const resume = async () => {
 	try {
 		const {
 			data: { data },
-		} = await call('GET', `${auth}/token/${encodeURIComponent(me.token)}`);
-		Object.assign(me, { acl: data.acl ?? [], expires: data.utc_expires_at });
+		} = await call('GET', `${auth}/token/${encodeURIComponent(mine.token)}`);
+		Object.assign(mine, { acl: data.acl ?? [], expires: data.utc_expires_at });
 		tenant = sessionStorage.getItem(chosen) ?? '';
 	} catch (problem) {
 		if (problem.status === 404) {

@@ -14,7 +14,7 @@ export const sectionOf = (service) => sections[service.name] ?? service.title;
 /** @type {Map<string, Resource>} */
 export const resources = new Map();
 // operations are all that a request can be: method, path, access and what it does.
-/** @type {Operation[]} */
+/** @type {(Operation & { service: Service })[]} */
 export const operations = [];
 
 export const load = async (list) => {
@@ -54,7 +54,7 @@ const learn = (service) => {
 const accessOf = (operation) => operation['x-required-acl'] ?? operation.description?.match(/Required ACL:?\**:?\s*`([^`]+)`/)?.[1];
 
 // resolve follows references and joins what allOf lists.
-/** @type {(service: Service, schema: Schema) => Schema} */
+/** @type {(service: Service, schema?: Schema) => Schema} */
 export const resolve = (service, schema) => {
 	if (!schema) return {};
 	if (schema.$ref) {
@@ -101,7 +101,7 @@ const parameters = (path) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => mat
 const find = (service) => {
 	const paths = service.definition.paths;
 	const below = (path) => Object.keys(paths).filter((other) => other.startsWith(path + '/'));
-	/** @returns {Operation} */
+	/** @returns {Operation | undefined} */
 	const take = (path, method) =>
 		paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: accessOf(paths[path][method]) } : undefined;
 	for (const path of Object.keys(paths)) {
@@ -115,7 +115,7 @@ const find = (service) => {
 			if (take(path, 'put')) resources.set(key, { ...base, document: true, read: get, update: take(path, 'put'), remove: take(path, 'delete') });
 			continue;
 		}
-		const { items: listed, 'x-enum-labels': labels } = answer(service, get).properties[items];
+		const { items: listed, 'x-enum-labels': labels } = answer(service, get).properties?.[items] ?? {};
 		const itemPath = Object.keys(paths).find(
 			(other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)) && (paths[other].get || paths[other].delete),
 		);
@@ -150,7 +150,7 @@ const apart = (parts) =>
 
 // part is what belongs to one object: a document of its own (forwards), a list (sessions), a link to objects of another resource (lines
 // of a user), or a list that is replaced as a whole (members).
-/** @returns {Part} */
+/** @returns {Part | undefined} */
 const part = (service, take, itemPath, path) => {
 	const rest = path.slice(itemPath.length + 1),
 		inside = parameters(rest);
@@ -172,7 +172,7 @@ const part = (service, take, itemPath, path) => {
 				...base,
 				kind: 'list',
 				items,
-				schema: resolve(service, answer(service, base.get).properties[items].items),
+				schema: resolve(service, answer(service, base.get).properties?.[items].items),
 				end: one && take(one, 'delete'),
 				parameter: one && parameters(one).at(-1),
 			};
@@ -219,7 +219,7 @@ export const alone = 'With what only it uses, such as lines, numbers and voicema
 export const keyOf = (service, path) =>
 	Object.keys(service.definition.paths)
 		.find((other) => path && other.startsWith(path + '/{') && parameters(other).length === parameters(path).length + 1 && other.endsWith('}'))
-		?.match(/\{(\w+)\}$/)[1];
+		?.match(/\{(\w+)\}$/)?.[1];
 
 // fill puts values into the parameters of a path, in their order, each as one segment.
 export const fill = (path, ...values) => path.replace(/\{\w+\}/g, () => encodeURIComponent(values.shift()));
@@ -229,7 +229,7 @@ export const may = (operation, ...values) => {
 	if (!operation) return false;
 	if (!operation.access) return true;
 	const access = operation.access.replace(/\{\w+\}/g, () => values.shift() ?? '*');
-	return Boolean(me) && allows(me.acl, access, me);
+	return me != null && allows(me.acl, access, me);
 };
 
 // natural is the order in which people expect attributes of which the service names none.

@@ -482,7 +482,7 @@ const variants = (context, schema, before, attributes, outer = []) => {
 
 // filters are fields for those parameters of a list that people can choose a value of: of what names another object, of an attribute that has
 // few values, and of a time. Set are their values until now, by their names; changed is called with those that they have then.
-/** @param {Resource} resource */
+/** @param {Collection} resource */
 export const filters = (resource, set, changed) => {
 	const { service, schema, list } = resource;
 	const choosable = (name, property, format) => {
@@ -500,7 +500,7 @@ export const filters = (resource, set, changed) => {
 				asked = choosable(name, property, own?.format);
 			return asked && field({ service }, name, { ...asked, title: property.title }, set[name]);
 		})
-		.filter(Boolean);
+		.filter((one) => !!one);
 	if (made.length === 0) return false;
 	const element = h(
 		'details',
@@ -539,7 +539,7 @@ export const fields = (context, schema, before, hidden) => {
 		.filter(([name, property]) => !hidden.includes(name) && !fieldless(name, property, before))
 		.map(([name, property]) => {
 			const required = (schema.required ?? []).includes(name) || (!before && property['x-or'] !== undefined);
-			return { name, before: before?.[name], ...field(inside, name, property, before?.[name], required, before && property['x-fixed']) };
+			return { before: before?.[name], ...field(inside, name, property, before?.[name], required, before && property['x-fixed']) };
 		});
 };
 

@@ -77,7 +77,7 @@ export const form = ({
 		} catch (problem) {
 			if (!problem.messages) throw problem;
 			if (problem.status === 401 && !me) return; // the session has ended, and the page asks for another
-			put(general, problem.status === 412 && latest ? await conflict(body) : place(problem, inputs, rest));
+			put(general, problem.status === 412 && latest ? await conflict(body, latest) : place(problem, inputs, rest));
 		} finally {
 			button.disabled = false;
 			if (document.activeElement === document.body && button.isConnected) button.focus(); // a button that is disabled loses the focus
@@ -96,7 +96,7 @@ export const form = ({
 		if (!(body instanceof Error)) await attempt(body);
 	};
 	// conflict tells what somebody else has changed since this form was opened, and offers to save both changes. What was typed stays.
-	const conflict = async (body) => {
+	const conflict = async (body, latest) => {
 		let now;
 		try {
 			now = await latest();

@@ -35,8 +35,8 @@ export const create = (main, resource) => {
 	put(
 		main,
 		crumbs(resource),
-		h('h1', { tabindex: '-1' }, resource.create.summary ?? 'New'),
-		may(resource.create) ? '' : h('p', { class: 'denied' }, `Your token does not have the access ${resource.create.access}: the gateway will refuse this.`),
+		h('h1', { tabindex: '-1' }, resource.create?.summary ?? 'New'),
+		may(resource.create) ? '' : h('p', { class: 'denied' }, `Your token does not have the access ${resource.create?.access}: the gateway will refuse this.`),
 		form({
 			service: resource.service,
 			schema: bodyOf(resource.service, resource.create),
@@ -52,7 +52,7 @@ export const create = (main, resource) => {
 	);
 };
 
-/** @param {Resource} resource */
+/** @param {Paged} resource */
 export const show = async (main, resource, id) => {
 	const path = resource.service.prefix + fill(resource.itemPath, id);
 	let state; // the object as this page shows it, and its version
@@ -143,7 +143,7 @@ export const show = async (main, resource, id) => {
 							locked: !update,
 							send: async (body, version) => {
 								if (Object.keys(body).length === 0) return say('Nothing was changed.');
-								await call(resource.update.method, path, { body, headers: versioned(version) });
+								await call('PUT', path, { body, headers: versioned(version) });
 								await again();
 								return say('Saved.');
 							},
@@ -152,7 +152,7 @@ export const show = async (main, resource, id) => {
 				]
 			: all(resource.service, resource.schema, object),
 	);
-	const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
+	const shown = resource.parts.filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
 	main.append(...login.sections(resource, object, again), ...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
 };
 
@@ -209,22 +209,22 @@ const redraw = async (main, draw, focused) => {
 
 // writtenElsewhere names the fields that a change of the object does not change: those for which its page has a part, its key, and what
 // only a recursive change takes.
-/** @param {Resource} resource */
+/** @param {Paged} resource */
 const writtenElsewhere = (resource) => {
 	const own = resource.schema.properties ?? {},
 		sent = Object.keys(bodyOf(resource.service, resource.update).properties ?? {});
-	const nested = resource.update.parameters?.some((p) => p.name === 'recursive')
+	const nested = resource.update?.parameters?.some((p) => p.name === 'recursive')
 		? sent.filter((name) => !own[name] || resolve(resource.service, own[name]).readOnly)
 		: [];
-	return ['uuid', 'id', 'generate_login', ...nested, ...(resource.parts ?? []).filter((p) => p.kind !== 'list').map((p) => p.name.split('/').at(-1))];
+	return ['uuid', 'id', 'generate_login', ...nested, ...resource.parts.filter((p) => p.kind !== 'list').map((p) => p.name.split('/').at(-1))];
 };
 
 // linkOf returns the link that shows what a list has, if there is one.
-/** @param {Resource} resource */
+/** @param {Paged} resource */
 const linkOf = (resource, part) => part.kind === 'list' && resource.parts.find((p) => p.kind === 'link' && p.name === part.name);
 
 // linked reports whether the page shows the one object of a part by a link already.
-/** @param {Resource} resource */
+/** @param {Paged} resource */
 const linked = (resource, part) => part.kind === 'shown' && resource.parts.some((p) => p.kind === 'link' && p.name === `${part.name}s`);
 
 // typed is what was typed to add a link that was refused, by the link's path.
@@ -326,7 +326,7 @@ const contents = {
 	// replaced is a list that has no version of its own: it is the object's.
 	replaced: async ({ resource, part, id, state, changed }) => {
 		const schema = bodyOf(resource.service, part.put),
-			name = Object.keys(schema.properties)[0];
+			[name] = Object.keys(schema.properties ?? {});
 		const path = resource.service.prefix + fill(resource.itemPath, id);
 		const listIn = (o) => ({ [name]: part.name.split('/').reduce((value, word) => value?.[word], o) ?? o[name] ?? undefined });
 		const latest = async () => {
@@ -343,7 +343,7 @@ const contents = {
 			whole: true,
 			send: async (body, version) => {
 				await call('PUT', at(resource, part, id), {
-					body: schema.properties[name].type === 'array' ? { [name]: [], ...body } : body,
+					body: schema.properties?.[name].type === 'array' ? { [name]: [], ...body } : body,
 					headers: versioned(version),
 				});
 				await changed(`${part.title} saved.`);
@@ -404,7 +404,7 @@ const contents = {
 		};
 		const attributes = { 'aria-label': `Add to ${part.title}`, placeholder: 'Type to find' };
 		const chosen =
-			other && may(other.list)
+			other?.list && may(other.list)
 				? picker(other, (o) => idOf(part.parameter, o), attributes, { headers: state.object.tenant_uuid ? { 'Wazo-Tenant': state.object.tenant_uuid } : {} })
 				: ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, autocomplete: 'off' }));
 		chosen.input.value = typed.get(one('')) ?? '';
@@ -482,7 +482,7 @@ const itself = (resource, schema, object) =>
 	);
 
 // document is the page of settings that exist once.
-/** @param {Resource} resource */
+/** @param {Settings} resource */
 export const document = async (main, resource) => {
 	const path = resource.service.prefix + resource.path;
 	const title = h('h1', { tabindex: '-1' }, resource.title);

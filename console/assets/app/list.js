@@ -34,7 +34,7 @@ export const columnsOf = (service, schema, list, most = 6) => {
 		.slice(0, most);
 };
 
-/** @param {Resource} resource */
+/** @param {Collection} resource */
 const orderOf = (resource) => resource.list.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [];
 
 // table shows objects. Link returns the address of an object's page, or nothing. Named returns what to show of an object in place of a text.
@@ -178,7 +178,7 @@ const empty = (resource, state, clear) => {
 	return h('p', { class: 'empty' }, 'There is nothing here yet. ', may(resource.create) && h('a', { href: `#/${resource.key}/+new` }, 'Make the first one'));
 };
 
-/** @param {Resource} resource */
+/** @param {Collection} resource */
 export const show = async (main, resource, query) => {
 	const { service } = resource,
 		columns = columnsOf(service, resource.schema, resource.list),

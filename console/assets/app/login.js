@@ -70,8 +70,9 @@ const shown = (username, password) => {
 // sections are the parts of an object's page about the logins of its telephones. Again draws the page anew, with a part of this path open.
 /** @param {Resource} resource */
 export const sections = (resource, object, again) => {
-	const of = endpoints();
-	if (!of?.update || !bodyOf(of.service, of.update).properties?.generate_login) return [];
+	const of = endpoints(),
+		update = of?.update;
+	if (!update || !bodyOf(of.service, update).properties?.generate_login) return [];
 	const those = resource === of ? [object] : [object.endpoint_sip, ...(object.lines ?? []).map((one) => one.endpoint_sip)].filter(Boolean);
 	return those
 		.filter(({ uuid }) => uuid && may(of.read, uuid))
@@ -87,7 +88,7 @@ export const sections = (resource, object, again) => {
 					const renew = async () => {
 						if (password && !(await ask('Make a new login?', h('p', {}, 'The one that the telephone has now counts no longer.'), 'Make it'))) return;
 						try {
-							await call(of.update.method, path, { body: { generate_login: true }, headers: { 'If-Match': headers.get('ETag') } });
+							await call(update.method, path, { body: { generate_login: true }, headers: { 'If-Match': headers.get('ETag') } });
 							await again({ path: own });
 							say('The telephone has a new login.');
 						} catch (problem) {

@@ -75,7 +75,7 @@ const drawNav = () => {
 		h('li', {}, h('a', { href: to, class: denied ? 'denied' : undefined, title: denied ? 'Your token may not see this' : undefined }, text));
 	const place = (service) => (ahead.includes(service.name) ? ahead.indexOf(service.name) : ahead.length);
 	const sections = [...services].sort((a, b) => place(a) - place(b)).map((s) => [s.name, sectionOf(s)]);
-	const account = may(resources.get('auth/users')?.read, me.user) && link(`#/auth/users/${me.user}`, 'Your account');
+	const account = may(resources.get('auth/users')?.read, me?.user) && link(`#/auth/users/${me?.user}`, 'Your account');
 	put(
 		nav,
 		h('ul', {}, link('#/', 'Start'), account, apply.offered() && link('#/apply', 'Telephone system')),
@@ -112,9 +112,9 @@ const drawHead = async () => {
 		'Menu',
 	);
 	const out = h('button', { type: 'button', id: 'logout', click: () => signOut().catch((problem) => say(problem.message, true)) }, 'Sign out');
-	put(head, menu, h('span', { class: 'who' }, me.username), out);
+	put(head, menu, h('span', { class: 'who' }, me?.username), out);
 	const tenants = resources.get('auth/tenants');
-	if (!may(tenants?.list)) return;
+	if (!tenants || !may(tenants.list)) return;
 	try {
 		const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 50 }, headers: own() });
 		if (me && data.total > 1) menu.after(h('div', { class: 'tenant' }, h('label', { for: 'tenant' }, 'Tenant'), tenantChooser(tenants, data)));
@@ -133,17 +133,17 @@ const drawHead = async () => {
 };
 
 // own are the headers of a request in the token's own tenant, which sees all that one can choose.
-const own = () => (me.tenant ? { 'Wazo-Tenant': me.tenant } : {});
+const own = () => (me?.tenant ? { 'Wazo-Tenant': me.tenant } : {});
 
 // tenantChooser chooses among a few tenants in a list, and among many by a search.
 const tenantChooser = (tenants, data) => {
 	const act = (uuid) => {
-		useTenant(uuid === me.tenant ? '' : uuid);
+		useTenant(uuid === me?.tenant ? '' : uuid);
 		const page = location.hash.slice(2).split('?')[0];
 		if (!page.includes('/') || resources.has(page)) route();
 		else location.hash = '#/' + page.split('/').slice(0, -1).join('/'); // the object is another tenant's
 	};
-	const now = tenant || me.tenant;
+	const now = tenant || me?.tenant;
 	if (data.total <= data.items.length) {
 		const chooser = h(
 			'select',
@@ -163,7 +163,7 @@ const tenantChooser = (tenants, data) => {
 				await settled(head);
 				const uuid = chosen.read();
 				if (uuid instanceof Error) say(uuid.message, true);
-				else act(uuid ?? me.tenant);
+				else act(uuid ?? me?.tenant);
 			},
 		},
 		{ before: now, headers: own() },
@@ -203,8 +203,8 @@ const leave = ({ user, tenant: chosen }) => {
 const enter = async () => {
 	const { user, chosen, hash, place } = left ?? {};
 	left = undefined;
-	if (chosen && user === me.user) useTenant(chosen);
-	if (!place || user !== me.user || hash !== location.hash) return inside();
+	if (chosen && user === me?.user) useTenant(chosen);
+	if (!place || user !== me?.user || hash !== location.hash) return inside();
 	document.body.classList.remove('outside');
 	drawNav();
 	mark(hash.slice(1).split('?')[0]);

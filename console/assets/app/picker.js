@@ -4,7 +4,7 @@ import { fill, may, takes } from './definitions.js';
 import { brief, fresh, h, later, put } from './dom.js';
 
 // objectBy reads the object that has a value of an attribute, or of its key; undefined, if it cannot be asked for.
-/** @param {Resource} resource */
+/** @param {Collection} resource */
 export const objectBy = async (resource, by, value, headers = {}) => {
 	const path = resource.service.prefix;
 	if (!by) return may(resource.read, value) ? (await call('GET', path + fill(resource.itemPath, value), { headers })).data : undefined;
@@ -27,7 +27,7 @@ export const settled = (element) => Promise.all([...element.querySelectorAll('in
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
 // Its read returns an Error for a name that no object has, unless any text may be sent.
-/** @type {(resource: Resource, valueOf: (object: any) => any, attributes: any, options?: PickerOptions) => Control} */
+/** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any, options?: PickerOptions) => Control} */
 export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {} } = {}) => {
 	const values = new Map(); // by what is shown
 	const learn = (object) => {

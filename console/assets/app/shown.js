@@ -86,7 +86,7 @@ export const twin = (resource) =>
 		(other) =>
 			other !== resource &&
 			other.path === resource.path &&
-			other.read &&
+			other.itemPath &&
 			may(other.read) &&
 			/uuid$/.test(other.parameter) &&
 			'name' in (other.schema?.properties ?? {}),
@@ -191,7 +191,7 @@ const state = (entry, content, other) => {
 	if (!of || !plain(content)) return undefined;
 	const { service } = of,
 		get = of.parts?.find((p) => p.name === part && p.kind !== 'list')?.get;
-	const schema = part ? answer(service, get) : of.schema;
+	const schema = part ? answer(service, get) : (of.schema ?? answer(service, of.read));
 	if (!schema.properties)
 		return h(
 			'dl',
@@ -223,7 +223,7 @@ const members = (resource, content) => {
 // all shows a value as a whole: the attributes of an object, and lists as tables.
 export const all = (service, schema, content) => {
 	const resolved = resolve(service, schema);
-	if (content?.[resolved.discriminator?.propertyName] in (resolved.discriminator?.mapping ?? {})) return meant(service, resolved, content);
+	if (content?.[resolved.discriminator?.propertyName ?? ''] in (resolved.discriminator?.mapping ?? {})) return meant(service, resolved, content);
 	if (Array.isArray(content)) {
 		if (content.length === 0) return 'none';
 		if (content.every((item) => item && typeof item === 'object' && !Array.isArray(item))) {

@@ -85,9 +85,8 @@ const health = (seen) => {
 };
 
 export const show = async (main) => {
-	const { username, expires } = me,
-		problems = [];
-	put(main, h('h1', { tabindex: '-1' }, `Welcome, ${username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
+	const problems = [];
+	put(main, h('h1', { tabindex: '-1' }, `Welcome, ${me?.username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
 	const [seen, users, phones, contexts, policies] = await Promise.all([
 		overview(problems),
 		...['auth/users', 'confd/users', 'confd/contexts', 'auth/policies'].map((key) => size(problems, key)),
@@ -102,8 +101,8 @@ export const show = async (main) => {
 	const allowed = operations.filter((o) => may(o)).length;
 	put(
 		main,
-		h('h1', { tabindex: '-1' }, `Welcome, ${username}`),
-		h('p', {}, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(expires)}.`),
+		h('h1', { tabindex: '-1' }, `Welcome, ${me?.username}`),
+		h('p', {}, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(me?.expires)}.`),
 		h(
 			'ul',
 			{ class: 'counts' },
@@ -129,6 +128,6 @@ export const show = async (main) => {
 		problems.map((p) => h('p', { class: 'error', role: 'alert' }, `${p.request.path} could not be read: ${p.message}`)),
 		services
 			.filter((s) => s.problem)
-			.map((s) => h('p', { class: 'error', role: 'alert' }, `The definition of ${s.title} could not be loaded: ${s.problem.message}`)),
+			.map((s) => h('p', { class: 'error', role: 'alert' }, `The definition of ${s.title} could not be loaded: ${s.problem?.message}`)),
 	);
 };
