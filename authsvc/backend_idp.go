@@ -72,9 +72,10 @@ func (s *Service) idpOperations() []rest.Operation {
 		},
 		{
 			Method: http.MethodDelete, Path: one, Access: users + ".{user_uuid}.delete", ID: "delete_idp_user", Tag: "idp",
-			Summary:     "Have a user log in by the tenant's default method",
-			Description: "Changes nothing when the user has another method. The user's entry in the directory is forgotten too, with the sessions that began by it: the next login finds it anew.",
-			Success:     http.StatusNoContent, Statuses: []int{404, 409, 412}, Tenanted: true, Handle: s.changeMethodOfOne,
+			Summary: "Have a user log in by the tenant's default method",
+			Description: "Changes nothing when the user has another method. The user's entry in the directory is forgotten too, " +
+				"with the sessions that began by it: the next login finds it anew.",
+			Success: http.StatusNoContent, Statuses: []int{404, 409, 412}, Tenanted: true, Handle: s.changeMethodOfOne,
 		},
 	}
 }
@@ -101,37 +102,28 @@ func (s *Service) changeMethod(ctx context.Context, r *rest.Request, users []str
 	if err := checkMethod(method); err != nil {
 		return err
 	}
-	var gone []forget
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		gone = nil
+	return s.forgetting(ctx, func(ctx context.Context, tx store.Conn) (gone []forget, err error) {
 		scope, err := tenant.Of(ctx, tx, r)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, user := range users {
 			changed, err := s.changeMethodOf(ctx, tx, r, scope, user, method)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if changed {
 				gone = append(gone, forgetUser(user))
 			}
 		}
 		if len(gone) == 0 {
-			return nil
+			return nil, nil
 		}
 		if len(gone) > maxForgets {
 			gone = []forget{forgetAll()}
 		}
-		if err := keepAdministrator(ctx, tx); err != nil {
-			return err
-		}
-		return s.announce(ctx, tx, gone...)
+		return gone, keepAdministrator(ctx, tx)
 	})
-	if err == nil {
-		s.forgetHere(gone...)
-	}
-	return err
 }
 
 // changeMethodOf changes one user's method. Changing how a user logs in is acting on that user.

@@ -554,7 +554,6 @@ func (s *Service) revokeToken(ctx context.Context, r *rest.Request) (rest.Reply,
 		return rest.Reply{Body: answer}, nil
 	}
 	d := tokens.DigestOf(r.Param("token"))
-	gone := forgetToken(d)
 	// Anybody may call this: unknown tokens are limited in rate, and cost no write.
 	if err := s.lookUp(ctx, r.HTTP, r.Param("token"), func() error {
 		n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_token WHERE digest = $1`, d[:])
@@ -568,16 +567,7 @@ func (s *Service) revokeToken(ctx context.Context, r *rest.Request) (rest.Reply,
 		}
 		return rest.Reply{}, err
 	}
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		n, err := tx.Exec(ctx, `DELETE FROM auth_token WHERE digest = $1`, d[:])
-		if err != nil || n == 0 {
-			return err
-		}
-		return s.announce(ctx, tx, gone)
+	return rest.Reply{Body: answer}, s.endTokens(ctx, func(ctx context.Context, tx store.Conn) ([]tokenOf, error) {
+		return store.Select[tokenOf](ctx, tx, `SELECT digest, user_uuid FROM auth_token WHERE digest = $1`, d[:])
 	})
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	s.forgetHere(gone)
-	return rest.Reply{Body: answer}, nil
 }

@@ -56,6 +56,21 @@ func (s *Service) forgetHere(what ...forget) {
 	s.recheckCredentials(what)
 }
 
+// forgetting runs fn in a transaction, and makes every node forget what fn returns.
+func (s *Service) forgetting(ctx context.Context, fn func(ctx context.Context, tx store.Conn) ([]forget, error)) error {
+	var gone []forget
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
+		if gone, err = fn(ctx, tx); err != nil {
+			return err
+		}
+		return s.announce(ctx, tx, gone...)
+	})
+	if err == nil {
+		s.forgetHere(gone...)
+	}
+	return err
+}
+
 // maxForgets is how many users a change may touch before all tokens are forgotten at once instead of theirs alone.
 const maxForgets = 100
 

@@ -33,8 +33,8 @@ type Session struct {
 }
 
 // liveSessions is the table of the sessions that have not expired.
-const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid, u.username, t.mobile, t.issued_at AS created_at, t.expires_at, t.remote_addr, t.user_agent
-	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid WHERE t.expires_at > now_utc()) sessions`
+const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid, u.username, t.mobile, t.issued_at AS created_at, t.expires_at,
+	t.remote_addr, t.user_agent FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid WHERE t.expires_at > now_utc()) sessions`
 
 func (s *Service) declareSessions(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Session]{
@@ -117,25 +117,16 @@ type tokenOf struct {
 
 // endTokens deletes the few tokens that find returns, and makes every node forget them.
 func (s *Service) endTokens(ctx context.Context, find func(ctx context.Context, tx store.Conn) ([]tokenOf, error)) error {
-	var gone []forget
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		gone = nil
+	return s.forgetting(ctx, func(ctx context.Context, tx store.Conn) (gone []forget, err error) {
 		found, err := find(ctx, tx)
-		if err != nil {
-			return err
-		}
 		for _, t := range found {
-			if _, err := tx.Exec(ctx, `DELETE FROM auth_token WHERE digest = $1`, t.Digest); err != nil {
-				return err
+			if err == nil {
+				_, err = tx.Exec(ctx, `DELETE FROM auth_token WHERE digest = $1`, t.Digest)
 			}
 			gone = append(gone, forgetToken(tokens.Digest(t.Digest)))
 		}
-		return s.announce(ctx, tx, gone...)
+		return gone, err
 	})
-	if err == nil {
-		s.forgetHere(gone...)
-	}
-	return err
 }
 
 // sweepBatch is how many expired tokens one statement deletes.
