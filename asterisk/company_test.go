@@ -76,7 +76,7 @@ func company(tb testing.TB) *confdsvc.Snapshot {
 			{ID: 1, TenantUUID: acme, Name: "Alice Martin", Number: "101", Context: inside, Password: new("1234"), Email: new("alice@example.org"), Timezone: new("eu-fr"), Enabled: true, AskPassword: true},
 		},
 		Groups: []*confdsvc.Group{
-			{ID: 1, UUID: sales, TenantUUID: acme, Name: "grp-acme-1", Label: "Sales", RingStrategy: "all", Timeout: new(int64(40)), UserTimeout: new(int64(15)), RetryDelay: new(int64(5)), RingInUse: true, Enabled: true},
+			{ID: 1, UUID: sales, TenantUUID: acme, Name: "grp-acme-1", Label: "Sales", Strategy: "all", Timeout: new(int64(40)), UserTimeout: new(int64(15)), RetryDelay: new(int64(5)), RingInUse: true, Enabled: true},
 		},
 		Incalls: []*confdsvc.Incall{
 			{ID: 1, TenantUUID: acme, Destination: *to(tb, `{"type": "user", "user_id": 1}`)},

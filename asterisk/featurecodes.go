@@ -148,7 +148,7 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 	feature, state, to, forwards := "", "", "", false
 	switch key := d.Keys().(type) {
 	case *confdsvc.KeyService:
-		feature, state = key.Service, serviceStates[key.Service]
+		feature, state = string(key.Service), serviceStates[string(key.Service)]
 	case *confdsvc.KeyForwards:
 		feature, state, forwards = forwardFeatures[key.Forward][0], forwardFeatures[key.Forward][1], true
 		if key.Exten != nil {

@@ -112,7 +112,7 @@ func goldens(t *testing.T) map[string]golden {
 			g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "102", Context: inside}, {Exten: "999", Context: inside}, {Exten: "102", Context: theirs}}
 			s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Label: "Jazz", Mode: "files"}}
 			linear := *g
-			linear.ID, linear.UUID, linear.Name, linear.RingStrategy, linear.MaxCalls = 2, "cccccccc-0000-4000-8000-000000000002", "grp-acme-2", "linear", nil
+			linear.ID, linear.UUID, linear.Name, linear.Strategy, linear.MaxCalls = 2, "cccccccc-0000-4000-8000-000000000002", "grp-acme-2", "linear", nil
 			linear.Timeout, linear.IgnoreForward, linear.Fallbacks = nil, false, confdsvc.GroupFallbacks{}
 			s.Groups = append(s.Groups, &linear)
 			s.GroupUsers[linear.UUID] = []confdsvc.ID{2, 1}
@@ -133,7 +133,7 @@ func goldens(t *testing.T) map[string]golden {
 			} {
 				s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
 			}
-			s.Groups = append(s.Groups, &confdsvc.Group{ID: 2, UUID: "cccccccc-0000-4000-8000-000000000002", TenantUUID: other, Name: "grp-other-1", RingStrategy: "all", Enabled: true})
+			s.Groups = append(s.Groups, &confdsvc.Group{ID: 2, UUID: "cccccccc-0000-4000-8000-000000000002", TenantUUID: other, Name: "grp-other-1", Strategy: "all", Enabled: true})
 			s.GroupUsers["cccccccc-0000-4000-8000-000000000002"] = []confdsvc.ID{1}
 			s.Keys = []*confdsvc.FuncKeyTemplate{
 				read[confdsvc.FuncKeyTemplate](t, `{"id": 1, "tenant_uuid": "`+acme+`", "keys": {

@@ -58,7 +58,8 @@ type memberNumber struct {
 func (p *plan) numbersOf(g *confdsvc.Group) (all []memberNumber) {
 	contexts := map[string][]string{} // by number
 	for _, n := range g.Members.Extensions {
-		if slices.Contains(contexts[n.Exten], n.Context) || p.contextOf(g.TenantUUID, n.Context) == nil || !isExten(n.Exten) || strings.HasPrefix(n.Exten, "_") || !p.reaches(n.Context, n.Exten) {
+		isNumber := isExten(n.Exten) && !strings.HasPrefix(n.Exten, "_")
+		if !isNumber || slices.Contains(contexts[n.Exten], n.Context) || p.contextOf(g.TenantUUID, n.Context) == nil || !p.reaches(n.Context, n.Exten) {
 			continue
 		}
 		contexts[n.Exten] = append(contexts[n.Exten], n.Context)
@@ -109,7 +110,8 @@ func writeGroups(p *plan, w *conf.Writer) {
 		p.writeEntry(w, entry{exten: g.UUID, steps: p.enterGroup(g)})
 		p.writeEntry(w, entry{exten: g.UUID + "-ring", steps: p.ringGroup(g)})
 		p.writeEntry(w, entry{exten: g.UUID + "-noanswer", steps: p.leaveGroup(g, "noanswer", g.Fallbacks.NoAnswer, step{"Hangup", "19"})})
-		p.writeEntry(w, entry{exten: g.UUID + "-congestion", steps: p.leaveGroup(g, "congestion", g.Fallbacks.Congestion, step{"Congestion", "10"}, step{"Hangup", "34"})})
+		congested := p.leaveGroup(g, "congestion", g.Fallbacks.Congestion, step{"Congestion", "10"}, step{"Hangup", "34"})
+		p.writeEntry(w, entry{exten: g.UUID + "-congestion", steps: congested})
 	}
 }
 
@@ -173,7 +175,8 @@ func (p *plan) reachGroup(g *confdsvc.Group) (steps []step) {
 	}
 	for _, u := range p.memberUsers(g) {
 		if n := len(p.devices(u)); n > 0 { // without any telephone, only what separates the lines is left
-			steps = append(steps, step{"Gosub", "ringfence-devices," + u.UUID + ",1"}, step{"GotoIf", fmt.Sprintf(`$[${LEN(${GOSUB_RETVAL})} >= %d & "${RINGFENCE_CALLER}" != "%s"]?%s-ring,1`, n, u.UUID, g.UUID)})
+			ring := fmt.Sprintf(`$[${LEN(${GOSUB_RETVAL})} >= %d & "${RINGFENCE_CALLER}" != "%s"]?%s-ring,1`, n, u.UUID, g.UUID)
+			steps = append(steps, step{"Gosub", "ringfence-devices," + u.UUID + ",1"}, step{"GotoIf", ring})
 		}
 	}
 	return append(steps, step{"Goto", g.UUID + "-congestion,1"})
@@ -186,7 +189,7 @@ func (p *plan) ringGroup(g *confdsvc.Group) []step {
 	if g.DTMFRecordToggle {
 		options = "x"
 	}
-	if g.RingStrategy == "linear" {
+	if g.Strategy == "linear" {
 		return p.ringInOrder(g, class, options)
 	}
 	steps := []step{}
@@ -261,12 +264,12 @@ func writeGroupQueues(p *plan, w *conf.Writer) {
 	groups := slices.Clone(p.Groups)
 	slices.SortFunc(groups, func(a, b *confdsvc.Group) int { return strings.Compare(a.Name, b.Name) })
 	for _, g := range groups {
-		if p.groups[g.ID] == nil || strategies[g.RingStrategy] == "" {
+		if p.groups[g.ID] == nil || strategies[g.Strategy] == "" {
 			continue
 		}
 		w.Section(g.Name)
 		w.Comment(g.Label)
-		w.Set("strategy", strategies[g.RingStrategy])
+		w.Set("strategy", strategies[g.Strategy])
 		if g.UserTimeout != nil {
 			w.Set("timeout", fmt.Sprint(*g.UserTimeout))
 		}

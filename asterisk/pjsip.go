@@ -250,7 +250,8 @@ func (p *plan) writeAORDefaults(w *conf.Writer, l *confdsvc.Line, u *confdsvc.Us
 	if u != nil {
 		most = max(most, len(p.UserLines[u.ID]))
 	}
-	for _, option := range [][2]string{{"max_contacts", strconv.Itoa(most)}, {"remove_existing", "yes"}, {"remove_unavailable", "yes"}, {"qualify_frequency", "60"}} {
+	defaults := [][2]string{{"max_contacts", strconv.Itoa(most)}, {"remove_existing", "yes"}, {"remove_unavailable", "yes"}, {"qualify_frequency", "60"}}
+	for _, option := range defaults {
 		if value, _ := typed.Last(option[0]); !aorForms.allow(option[0], strings.TrimSpace(value)) {
 			w.Set(option[0], option[1])
 		}
@@ -369,7 +370,8 @@ func (p *plan) writeLineVariables(w *conf.Writer, l *confdsvc.Line, u *confdsvc.
 // would be a function, such as FILE, which writes wherever it is told; the reserved ones are those of this dialplan.
 var (
 	variableForm     = regexp.MustCompile(`^_{0,2}(X_[A-Za-z0-9_]{1,78}|[A-Z][A-Z0-9_]{0,39}[a-z][A-Za-z0-9_]{0,39}|[a-z][A-Za-z0-9_]{0,79})$`)
-	reservedVariable = regexp.MustCompile(`(?i)^_*(RINGFENCE|WAZO|XIVO|TRANSFER_CONTEXT|FORWARD_CONTEXT|PICKUPMARK|GOSUB|MACRO|ARG[0-9]|LOCAL|DIAL|BLIND|ATTENDED|VM_|CALLBACK)`)
+	reservedVariable = regexp.MustCompile(`(?i)^_*(RINGFENCE|WAZO|XIVO|(TRANSFER|FORWARD)_CONTEXT|PICKUPMARK|` +
+		`GOSUB|MACRO|ARG[0-9]|LOCAL|DIAL|BLIND|ATTENDED|VM_|CALLBACK)`)
 )
 
 // writeVariable writes a variable of somebody's own, and reports whether it may be written. Its value has no character that separates

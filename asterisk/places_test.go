@@ -31,7 +31,7 @@ func TestRingTimes(t *testing.T) {
 	} {
 		for _, strategy := range []string{"all", "linear"} {
 			s := company(t)
-			s.Users[0].RingSeconds, s.Groups[0].Timeout, s.Groups[0].RingStrategy = tt.typed, tt.typed, strategy
+			s.Users[0].RingSeconds, s.Groups[0].Timeout, s.Groups[0].Strategy = tt.typed, tt.typed, strategy
 			s.Groups[0].UserTimeout, s.Groups[0].RetryDelay = new(int64(1<<31)), new(int64(1<<31))
 			text := string(withoutLibrary(t, generate(t, s)["extensions.conf"]))
 			for _, part := range []string{

@@ -83,7 +83,10 @@ func (p *plan) leave(o leftout.Omission, why string) {
 const disabled = "it is disabled"
 
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
-	p := &plan{Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{}, leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}}
+	p := &plan{
+		Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{},
+		leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{},
+	}
 	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, p.contextFault)
 	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) confdsvc.ID { return c.ID }, p.contextFault)
 	p.users = index(s.Users, func(u *confdsvc.User) confdsvc.ID { return u.ID }, func(u *confdsvc.User) string {

@@ -15,7 +15,7 @@ func TestRealGroups(t *testing.T) {
 	s.Groups = nil
 	group := func(id confdsvc.ID, strategy, exten string, edit func(g *confdsvc.Group)) {
 		g := &confdsvc.Group{
-			ID: id, UUID: fmt.Sprintf("cccccccc-0000-4000-8000-%012d", id), TenantUUID: acme, Name: fmt.Sprintf("grp-acme-%d", id), RingStrategy: strategy,
+			ID: id, UUID: fmt.Sprintf("cccccccc-0000-4000-8000-%012d", id), TenantUUID: acme, Name: fmt.Sprintf("grp-acme-%d", id), Strategy: strategy,
 			UserTimeout: new(int64(1)), RetryDelay: new(int64(1)), Timeout: new(int64(4)), RingInUse: true, Enabled: true,
 		}
 		if edit != nil {

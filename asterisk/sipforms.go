@@ -62,7 +62,8 @@ var (
 		`(\[[0-9a-fA-F:.]{2,39}\]|[0-9.]{7,15}|[0-9a-fA-F:]{2,39})(:[0-9]{1,5})?`: `bind`,
 		`yes|no|true|false|on|off|1|0`: `allow_reload allow_wildcard_certs require_client_cert symmetric_transport tcp_keepalive_enable
 			verify_client verify_server`,
-		`[0-9]{1,6}`:                          `async_operations cos external_signaling_port tcp_keepalive_idle_time tcp_keepalive_interval_time tcp_keepalive_probe_count websocket_write_timeout`,
+		`[0-9]{1,6}`: `async_operations cos external_signaling_port tcp_keepalive_idle_time tcp_keepalive_interval_time
+			tcp_keepalive_probe_count websocket_write_timeout`,
 		`[0-9a-fA-F:.]{2,39}(/[0-9.]{1,15})?`: `local_net`,
 		`[A-Za-z0-9.:-]{1,255}`:               `domain external_media_address external_signaling_address`,
 		`/[A-Za-z0-9._/-]{1,255}`:             `ca_list_file ca_list_path cert_file priv_key_file`,

@@ -29,14 +29,15 @@ func StateOf(u *confdsvc.User) []userstate.State {
 		}
 		return "0"
 	}
-	records := u.CallRecordIncomingExternalEnabled && u.CallRecordIncomingInternalEnabled && u.CallRecordOutgoingExternalEnabled && u.CallRecordOutgoingInternalEnabled
+	incoming := u.CallRecordIncomingExternalEnabled && u.CallRecordIncomingInternalEnabled
+	outgoing := u.CallRecordOutgoingExternalEnabled && u.CallRecordOutgoingInternalEnabled
 	state := func(name, value string) userstate.State {
 		return userstate.State{User: u.UUID, Name: name, Value: value}
 	}
 	return []userstate.State{
 		state(userstate.DND, service(u.Services.DND.Enabled)),
 		state(userstate.IncallFilter, service(u.Services.IncallFilter.Enabled)),
-		state(userstate.CallRecord, service(records)),
+		state(userstate.CallRecord, service(incoming && outgoing)),
 		state(userstate.Unconditional, forward(u.Forwards.Unconditional)),
 		state(userstate.Busy, forward(u.Forwards.Busy)),
 		state(userstate.NoAnswer, forward(u.Forwards.NoAnswer)),

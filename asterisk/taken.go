@@ -81,8 +81,9 @@ func faultsOf(name string, f *conf.File, err error) (faults []leftout.Omission) 
 		}
 		at := [2]string{kind, s.Name}
 		if first := seen[at]; first != nil {
-			faults = append(faults, leftout.Omission{Kind: "file", Key: name, Name: s.Name, Reason: fmt.Sprintf("Asterisk loads nothing of the type %s, of nobody: %s has a section [%s] of it in line %d, and %s in line %d",
-				kind, first.Path, s.Name, first.Line, s.Path, s.Line)})
+			reason := fmt.Sprintf("Asterisk loads nothing of the type %s, of nobody: %s has a section [%s] of it in line %d, and %s in line %d",
+				kind, first.Path, s.Name, first.Line, s.Path, s.Line)
+			faults = append(faults, leftout.Omission{Kind: "file", Key: name, Name: s.Name, Reason: reason})
 		}
 		seen[at] = s
 	}

@@ -159,7 +159,7 @@ func dialOptions(u *confdsvc.User, calls bool) string {
 func writeSharedLines(p *plan, w *conf.Writer) {
 	watched := map[*confdsvc.User]bool{}
 	for _, g := range p.Groups {
-		if p.groups[g.ID] != nil && !g.RingInUse && strategies[g.RingStrategy] != "" {
+		if p.groups[g.ID] != nil && !g.RingInUse && strategies[g.Strategy] != "" {
 			for _, u := range p.memberUsers(g) {
 				watched[u] = true
 			}

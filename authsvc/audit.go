@@ -28,7 +28,7 @@ type AuditEntry struct {
 	At          time.Time        `db:"at" json:"at" readOnly:"true" doc:"When it was changed."`
 	TenantUUID  string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true" doc:"The tenant that has the object."`
 	ActorUUID   *string          `db:"actor_uuid" json:"actor_uuid" format:"uuid" ref:"users.uuid" readOnly:"true" doc:"The user; null when nobody was logged in."`
-	ActorName   *string          `json:"actor_name" readOnly:"true" example:"ada" doc:"The user's name, or else the main address; null if the user is gone, or is one that the reader may not read."`
+	ActorName   *string          `json:"actor_name" readOnly:"true" example:"ada" doc:"The name, or main address; null if the user is gone or may not be read."`
 	SessionUUID *string          `db:"session_uuid" json:"session_uuid" format:"uuid" readOnly:"true"`
 	RequestID   string           `db:"request_id" json:"request_id" readOnly:"true" doc:"The X-Request-Id of the request."`
 	Service     string           `db:"service" json:"service" names:"services.name" readOnly:"true"`
@@ -54,7 +54,7 @@ func (s *Service) declareAudit(e *crud.Engine) {
 		Filters:    []string{"actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "about", "since", "until"},
 		Matches: map[string]crud.Match{
 			"object": {Condition: "object = %s", Fold: foldKeys},
-			"about":  {Condition: aboutObject, Fold: foldKeys, Indexed: true, Doc: "Only entries about one object, by any of its keys: `confd/users/17`. Those of its parts and associations are among them, and of lists that had it; of a user of this service, those of the user's groups too."},
+			"about":  {Condition: aboutObject, Fold: foldKeys, Indexed: true, Doc: aboutDoc},
 			"since":  {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
 			"until":  {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
 		},
@@ -72,9 +72,13 @@ func foldKeys(typed string) string { return keyUUIDs.ReplaceAllStringFunc(typed,
 // auditCounted is how many entries a list counts at most.
 const auditCounted = 10_000
 
+const aboutDoc = "Only entries about one object, by any of its keys: `confd/users/17`. Those of its parts and associations are among them, " +
+	"and of lists that had it; of a user of this service, those of the user's groups too."
+
 // aboutObject matches the entries of an object, and those of the groups of a user.
 const aboutObject = `id IN (
-	SELECT id FROM {+audit} a WHERE %[2]s AND about LIKE '%% ' || replace(replace(replace(CAST(%[1]s AS text), '\', '\\'), '%%', '\%%'), '_', '\_') || ' %%' ESCAPE '\'
+	SELECT id FROM {+audit} a WHERE %[2]s
+		AND about LIKE '%% ' || replace(replace(replace(CAST(%[1]s AS text), '\', '\\'), '%%', '\%%'), '_', '\_') || ' %%' ESCAPE '\'
 	UNION SELECT id FROM {+audit} a WHERE service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
 		SELECT CAST(m.group_uuid AS text) FROM {auth_group_user} m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = CAST(%[1]s AS text)))`
 

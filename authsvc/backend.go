@@ -509,7 +509,8 @@ func (s *Service) mayRefresh(ctx context.Context, user string) error {
 func (s *Service) mayGoOffline(ctx context.Context, user string) error {
 	err := s.recheck(ctx, user)
 	if errors.Is(err, ErrNoRecheck) {
-		e := apierr.New(apierr.NotImplemented, "Refresh tokens need a directory that can be asked without the password: set bind_dn and bind_password of the tenant's; or ask for access_type online")
+		e := apierr.New(apierr.NotImplemented, "Refresh tokens need a directory that can be asked without the password: "+
+			"set bind_dn and bind_password of the tenant's; or ask for access_type online")
 		e.Err = err
 		return e
 	}

@@ -17,19 +17,19 @@ import (
 // LDAPConfig is a tenant's directory.
 type LDAPConfig struct {
 	TenantUUID         string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Host               string  `db:"host" json:"host" required:"true" minLength:"1" maxLength:"512" doc:"A name or an IP address, which the certificate has to bear."`
+	Host               string  `db:"host" json:"host" required:"true" minLength:"1" maxLength:"512" doc:"A name or an IP address, as in the certificate."`
 	Port               int     `db:"port" json:"port" required:"true" minimum:"1" maximum:"65535" example:"636"`
 	ProtocolVersion    int     `db:"protocol_version" json:"protocol_version" minimum:"2" maximum:"3" default:"3"`
-	ProtocolSecurity   *string `db:"protocol_security" json:"protocol_security" enum:",tls,ldaps" doc:"tls: StartTLS. null: passwords cross the network as they are."`
-	BindDN             *string `db:"bind_dn" json:"bind_dn" maxLength:"256" doc:"The service account that looks for users; without it, or its password, users bind directly."`
+	ProtocolSecurity   *string `db:"protocol_security" json:"protocol_security" enum:",tls,ldaps" doc:"tls: StartTLS. null: passwords travel unencrypted."`
+	BindDN             *string `db:"bind_dn" json:"bind_dn" maxLength:"256"`
 	UserBaseDN         string  `db:"user_base_dn" json:"user_base_dn" required:"true" minLength:"1" maxLength:"256"`
 	UserLoginAttribute string  `db:"user_login_attribute" json:"user_login_attribute" required:"true" minLength:"1" maxLength:"64"`
 	UserEmailAttribute string  `db:"user_email_attribute" json:"user_email_attribute" required:"true" minLength:"1" maxLength:"64"`
-	SearchFilters      *string `db:"search_filters" json:"search_filters" maxLength:"4096" doc:"A filter with {username}, {user_login_attribute} and {user_email_attribute}."`
+	SearchFilters      *string `db:"search_filters" json:"search_filters" maxLength:"4096"`
 
 	Sealed []byte `db:"bind_password" json:"-"` // the encrypted password
 
-	BindPassword *string `json:"bind_password,omitempty" writeOnly:"true" maxLength:"1024" doc:"Never shown. Stays as it is when it is not sent and neither the server, its security nor bind_dn changes."`
+	BindPassword *string `json:"bind_password,omitempty" writeOnly:"true" maxLength:"1024"`
 }
 
 // shownLDAP is an LDAPConfig as clients read it: all fields are null if the tenant has no directory.

@@ -60,7 +60,8 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 		if err = missing(err, ErrNoSuchUser); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $2, enabled = true, authentication_method = 'native' WHERE uuid = $1`, user, hash); err != nil {
+		const restore = `UPDATE auth_user SET password_hash = $2, enabled = true, authentication_method = 'native' WHERE uuid = $1`
+		if _, err := tx.Exec(ctx, restore, user, hash); err != nil {
 			return err
 		}
 		for _, subject := range []string{vouchPassword, vouchMethod} { // set by the operator

@@ -364,7 +364,8 @@ func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (a
 	if err != nil {
 		return "", err
 	}
-	by, err := s.presented(ctx, r, confirmsAddress, token, token, strings.ReplaceAll(confirmAccess, "{email_uuid}", email), func(link singleUse) bool { return link.EmailUUID == email })
+	access := strings.ReplaceAll(confirmAccess, "{email_uuid}", email)
+	by, err := s.presented(ctx, r, confirmsAddress, token, token, access, func(link singleUse) bool { return link.EmailUUID == email })
 	if err != nil {
 		return "", err
 	}
@@ -479,7 +480,9 @@ func (s *Service) takeSingleUse(ctx context.Context, tx store.Conn, kind, token 
 
 // presented returns who makes a request: the reader of a mail who sends its token (nil), if meant, or the user of the token
 // bearer, who must hold the access. It limits the rate of unknown tokens.
-func (s *Service) presented(ctx context.Context, r *rest.Request, kind, token, bearer, access string, meant func(singleUse) bool) (by *principal.Principal, err error) {
+func (s *Service) presented(
+	ctx context.Context, r *rest.Request, kind, token, bearer, access string, meant func(singleUse) bool,
+) (by *principal.Principal, err error) {
 	if !tokens.WellFormed(token) {
 		return s.bearer(ctx, r, bearer, access)
 	}

@@ -44,7 +44,7 @@ type explanation struct {
 	Allowed        bool     `json:"allowed" doc:"Whether the request is allowed."`
 	Pattern        *string  `json:"pattern" doc:"The pattern that decides: a denial if there is one, else one that allows; null when nothing matches."`
 	Through        []source `json:"through" doc:"Where the pattern comes from."`
-	Refusal        *string  `json:"refusal" example:"Only users of the master tenant may do this" doc:"Why it is refused although the patterns allow it, in words: only the master tenant may do it, or the user is disabled."`
+	Refusal        *string  `json:"refusal" example:"Only users of the master tenant may do this" doc:"Why it is refused although the patterns allow it."`
 }
 
 // source is the policy that has a pattern, and the group that gives it.
@@ -71,6 +71,8 @@ type holdersAnswer struct {
 
 func (s *Service) explainOperations() []rest.Operation {
 	text, one, zero, shortest, longest := &rest.Schema{Type: "string"}, int64(1), int64(0), 1, acl.MaxBytes
+	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
+	limits := fmt.Sprintf("How many users to answer at most: %d if it is not sent, and %d at most.", holdersPage, rest.MaxLimit)
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: "/explain", Access: "auth.explain.read", ID: "explain", Tag: "access",
@@ -78,7 +80,7 @@ func (s *Service) explainOperations() []rest.Operation {
 			Description: "For one's own token, or for a user that one may read: " +
 				"the access that the request needs, the decision, and which pattern of which policy makes it.",
 			Query: []rest.Parameter{
-				{Name: "method", Description: "Of the request.", Schema: &rest.Schema{Type: "string", Enum: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}}, Required: true},
+				{Name: "method", Description: "Of the request.", Schema: &rest.Schema{Type: "string", Enum: methods}, Required: true},
 				{Name: "path", Description: "The path as a client sends it: /api/confd/1.1/users/17", Schema: text, Required: true},
 				{Name: "user_uuid", Description: "Another user than oneself.", Schema: &rest.Schema{Type: "string", Format: "uuid"}},
 			},
@@ -90,7 +92,7 @@ func (s *Service) explainOperations() []rest.Operation {
 			Description: "The enabled users, in the order of their UUIDs, a page at a time.",
 			Query: []rest.Parameter{
 				{Name: "access", Description: "confd.voicemails.5.delete", Schema: &rest.Schema{Type: "string", MinLength: &shortest, MaxLength: &longest}, Required: true},
-				{Name: "limit", Description: fmt.Sprintf("How many users to answer at most: %d if it is not sent, and %d at most.", holdersPage, rest.MaxLimit), Schema: &rest.Schema{Type: "integer", Minimum: &one}},
+				{Name: "limit", Description: limits, Schema: &rest.Schema{Type: "integer", Minimum: &one}},
 				{Name: "offset", Description: "How many users to skip first.", Schema: &rest.Schema{Type: "integer", Minimum: &zero}},
 				{Name: "recurse", Description: "Also the users of the tenants below.", Schema: &rest.Schema{Type: "boolean"}},
 			},
@@ -328,12 +330,12 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 const usersAtOnce, holdingsAtOnce = 1000, 20
 
 // eachHolding calls fn with what each enabled user of some tenants holds who holds anything, in the order of their UUIDs, without users whom
-// the caller is denied to read: in is the condition for tenant_uuid, of the tenant $1. It needs the memory of a few users, however many there are. Users who come or go meanwhile
-// may or may not be among them.
+// the caller is denied to read: in is the condition for tenant_uuid, of the tenant $1. It needs the memory of a few users, however many
+// there are. Users who come or go meanwhile may or may not be among them.
 func (s *Service) eachHolding(ctx context.Context, tenantUUID, in string, fn func(user holder, holds []held) error) error {
 	for last := uuid.Nil.String(); ; {
-		query, args := s.engine.Seen(ctx, `SELECT u.uuid AS user_uuid, u.username FROM {auth_user} u WHERE u.enabled AND `+in+` AND u.uuid > $2 ORDER BY u.uuid LIMIT $3`,
-			tenantUUID, last, usersAtOnce)
+		query, args := s.engine.Seen(ctx, `SELECT u.uuid AS user_uuid, u.username FROM {auth_user} u
+			WHERE u.enabled AND `+in+` AND u.uuid > $2 ORDER BY u.uuid LIMIT $3`, tenantUUID, last, usersAtOnce)
 		found, err := store.Select[holder](ctx, s.db, query, args...)
 		if err != nil || len(found) == 0 {
 			return err

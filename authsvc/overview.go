@@ -27,7 +27,7 @@ type Node struct {
 type Certificate struct {
 	Names    []string  `json:"names" doc:"The names and addresses that it is for."`
 	NotAfter time.Time `json:"not_after" doc:"The end of its validity. It is renewed before, with the same key."`
-	SHA256   string    `json:"sha256" doc:"Its fingerprint, as browsers show it." example:"9F:86:D0:81:88:4C:7D:65:9A:2F:EA:A0:C5:5A:D0:15:A3:BF:4F:1B:2B:0B:82:2C:D1:5D:6C:15:B0:F0:0A:08"`
+	SHA256   string    `json:"sha256" example:"9F:86:D0:81:88:4C:7D:65:9A:2F:EA:A0:C5:5A:D0:15:A3:BF:4F:1B:2B:0B:82:2C:D1:5D:6C:15:B0:F0:0A:08"`
 }
 
 // UseNode sets the function that describes this node.

@@ -187,7 +187,7 @@ func passwordSet(tenant, user string, ended int64) audit.Change {
 const resetAccess = "auth.users.password.reset.{user_uuid}.create"
 
 type newPassword struct {
-	Password *string `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for. null removes the password: nobody can log in with one."`
+	Password *string `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as configured. null: no login with one."`
 }
 
 var emailSchema = rest.Schema{Type: "string", Format: "email"}
@@ -345,7 +345,8 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 	}
 	user, token := parsed.String(), sentToken(r)
 	// This is checked before a stranger causes the work of a hash. Only a mail's token may be in a URL.
-	by, err := s.presented(ctx, r, resetsPassword, token, r.HTTP.Header.Get("X-Auth-Token"), strings.ReplaceAll(resetAccess, "{user_uuid}", user), func(link singleUse) bool { return link.UserUUID == user })
+	bearer, access := r.HTTP.Header.Get("X-Auth-Token"), strings.ReplaceAll(resetAccess, "{user_uuid}", user)
+	by, err := s.presented(ctx, r, resetsPassword, token, bearer, access, func(link singleUse) bool { return link.UserUUID == user })
 	if err != nil {
 		return rest.Reply{}, err
 	}

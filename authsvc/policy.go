@@ -30,7 +30,7 @@ type Policy struct {
 	Name        string   `db:"name" json:"name" required:"true" minLength:"1" maxLength:"80"`
 	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent."`
 	Description *string  `db:"description" json:"description" multiline:"true" maxLength:"4096" doc:"What it is for, in words."`
-	ACL         []string `json:"acl" default:"[]" maxItems:"1000" items.maxLength:"257" items.example:"confd.users.read" doc:"Patterns of accesses, in the order in which they were sent."`
+	ACL         []string `json:"acl" default:"[]" maxItems:"1000" items.maxLength:"257" items.example:"confd.users.read" doc:"Patterns of accesses, in order."`
 	ReadOnly    bool     `json:"read_only" readOnly:"true"`
 	Shared      bool     `db:"shared" json:"shared" default:"false" fixed:"true" doc:"Visible, read-only, in the tenants below."`
 

@@ -249,7 +249,7 @@ func (d *configuring) makeGroups(ctx context.Context, c Configured) error {
 	}
 	for _, sql := range []string{
 		`DELETE FROM auth_group_policy WHERE config_managed AND group_uuid IN (SELECT uuid FROM auth_group WHERE ` + gone + `)`,
-		`DELETE FROM auth_group WHERE ` + gone + ` AND uuid NOT IN (SELECT group_uuid FROM auth_group_user) AND uuid NOT IN (SELECT group_uuid FROM auth_group_policy)`,
+		`DELETE FROM auth_group WHERE ` + gone + ` AND uuid NOT IN (SELECT group_uuid FROM auth_group_user UNION SELECT group_uuid FROM auth_group_policy)`,
 		`UPDATE auth_group SET config_managed = false WHERE ` + gone,
 	} {
 		if err := d.exec(ctx, sql, keys...); err != nil {
@@ -285,7 +285,8 @@ func (d *configuring) give(ctx context.Context, groups string, args []any, slugs
 	if len(args) >= from {
 		without = ` AND policy_uuid NOT IN (` + wanted + `)`
 	}
-	if err := d.exec(ctx, `DELETE FROM auth_group_policy WHERE config_managed AND group_uuid IN (SELECT uuid FROM auth_group WHERE `+groups+`)`+without, args...); err != nil {
+	given := `config_managed AND group_uuid IN (SELECT uuid FROM auth_group WHERE ` + groups + `)` + without
+	if err := d.exec(ctx, `DELETE FROM auth_group_policy WHERE `+given, args...); err != nil {
 		return err
 	}
 	if len(args) < from {

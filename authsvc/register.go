@@ -19,7 +19,7 @@ import (
 )
 
 type registration struct {
-	Username     string  `json:"username" minLength:"1" maxLength:"256" doc:"Left out, the user logs in with the address, once it is confirmed. It may be no other address."`
+	Username     string  `json:"username" minLength:"1" maxLength:"256" doc:"Left out, the user logs in with the confirmed address. It may be no other address."`
 	Password     string  `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for."`
 	Firstname    *string `json:"firstname" maxLength:"256"`
 	Lastname     *string `json:"lastname" maxLength:"256"`

@@ -270,7 +270,8 @@ func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *cru
 	if children > 0 {
 		return apierr.New(apierr.Invalid, "The tenant has others below it; delete them first").Named("tenant-has-children").Of("tenants")
 	}
-	accesses, err := store.Select[string](ctx, c, `SELECT DISTINCT a.access FROM auth_policy p JOIN auth_policy_access a ON a.policy_uuid = p.uuid WHERE p.tenant_uuid = $1`, t.UUID)
+	accesses, err := store.Select[string](ctx, c, `SELECT DISTINCT a.access FROM auth_policy p
+		JOIN auth_policy_access a ON a.policy_uuid = p.uuid WHERE p.tenant_uuid = $1`, t.UUID)
 	if err != nil {
 		return err
 	}
@@ -437,7 +438,9 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 			return err
 		}
 	}
-	for _, record := range []func(context.Context, store.Conn, *rest.Request, string) error{s.users.RecordGone, s.groups.RecordGone, s.policies.RecordGone, s.engine.RecordSettings} {
+	for _, record := range []func(context.Context, store.Conn, *rest.Request, string) error{
+		s.users.RecordGone, s.groups.RecordGone, s.policies.RecordGone, s.engine.RecordSettings,
+	} {
 		if err := record(ctx, c, change.Request, t.UUID); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ import (
 const maxAuthBody = 4 << 10
 
 type tokenRequest struct {
-	Expiration    int    `json:"expiration" minimum:"1" maximum:"315360000" doc:"Lifetime of the token, in seconds. When it is not sent, and at most: as the gateway is configured, by default 7200 and 315360000."`
+	Expiration    int    `json:"expiration" minimum:"1" maximum:"315360000" doc:"Lifetime in seconds. Default and maximum are configured: 7200 and 315360000."`
 	AccessType    string `json:"access_type" enum:"online,offline" default:"online" doc:"offline asks for a refresh token too."`
 	ClientID      string `json:"client_id" minLength:"1" maxLength:"1024"`
 	RefreshToken  string `json:"refresh_token"`

@@ -22,7 +22,7 @@ import (
 
 // RefreshToken lets a client log in again without a password. Its value is never listed.
 type RefreshToken struct {
-	UUID       string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true" doc:"Names it in a path that its client_id cannot be part of; it is not the refresh token."`
+	UUID       string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true" doc:"Names it where its client_id cannot be in a path; it is not the refresh token."`
 	ClientID   string   `db:"client_id" json:"client_id" readOnly:"true"`
 	Created    string   `json:"created_at" format:"date-time" readOnly:"true" doc:"When it was made."`
 	Mobile     bool     `db:"mobile" json:"mobile" readOnly:"true" doc:"Whether a telephone application has made it."`
@@ -61,8 +61,8 @@ func (s *Service) declareRefreshTokens(e *crud.Engine) {
 	drop := rest.Operation{
 		Method: http.MethodDelete, Path: "/users/{user_uuid}/tokens/{client_id}", Access: "auth.users.{user_uuid}.tokens.{client_id}.delete",
 		ID: "delete_user_refresh_token", Tag: "users", Summary: "Delete a refresh token of a user",
-		Description: "Tokens that were made with it live on. One whose client_id cannot be part of a path, such as `my app`, is named by its uuid.", Success: http.StatusNoContent, Statuses: []int{404}, Tenanted: true,
-		Handle: s.dropRefreshToken,
+		Description: "Tokens that were made with it live on. One whose client_id cannot be part of a path, such as `my app`, is named by its uuid.",
+		Success:     http.StatusNoContent, Statuses: []int{404}, Tenanted: true, Handle: s.dropRefreshToken,
 	}
 	mine := drop
 	mine.Path, mine.Access, mine.ID = "/users/me/tokens/{client_id}", "auth.users.me.tokens.{client_id}.delete", "delete_my_refresh_token"
@@ -176,7 +176,8 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 			return "", "", nil, err
 		}
 	} else {
-		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2 AND backend IN ('', $3)`, l.UserUUID, o.clientID, l.Backend)
+		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed FROM auth_refresh_token
+			WHERE user_uuid = $1 AND client_id = $2 AND backend IN ('', $3)`, l.UserUUID, o.clientID, l.Backend)
 		if err == nil {
 			text, err := s.sealer.Open(old.Sealed, refreshContext(old.UUID))
 			if errors.Is(err, sealed.ErrKey) {

@@ -34,7 +34,7 @@ type User struct {
 
 	CreatedAt time.Time `db:"created_at" json:"-"`
 
-	Password     *string `json:"password,omitempty" writeOnly:"true" minLength:"1" maxLength:"1024" fixed:"true" doc:"At least 8 characters, or as many as the installation asks for."`
+	Password     *string `json:"password,omitempty" writeOnly:"true" minLength:"1" maxLength:"1024" fixed:"true" doc:"At least 8 characters, or as configured."`
 	EmailAddress *string `json:"email_address,omitempty" writeOnly:"true" format:"email" maxLength:"254" fixed:"true" doc:"The main address, confirmed."`
 }
 
@@ -294,7 +294,8 @@ func saveNewUser(ctx context.Context, c store.Conn, change *crud.Change[User], b
 			return err
 		}
 	}
-	if _, err := c.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT uuid, $2 FROM auth_group WHERE uuid = $1`, u.TenantUUID, u.UUID); err != nil {
+	const join = `INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT uuid, $2 FROM auth_group WHERE uuid = $1`
+	if _, err := c.Exec(ctx, join, u.TenantUUID, u.UUID); err != nil {
 		return err
 	}
 	return checkTotals(ctx, c, oneUser(u.UUID)) // the group may have been given its policies while it had no users

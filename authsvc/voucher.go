@@ -150,8 +150,8 @@ func vouchersBy(ctx context.Context, c store.Conn, p *principal.Principal, user 
 	slices.SortFunc(by, func(a, b voucher) int { return strings.Compare(a.ByUUID, b.ByUUID) })
 	by = slices.CompactFunc(by, func(a, b voucher) bool { return a.ByUUID == b.ByUUID })
 	if len(by) > maxVouchers {
-		return nil, apierr.New(apierr.Forbidden, "Your login depends on too many others, of whom each has set up the next one's; have somebody set your password who depends on fewer").
-			Named("depends-on-too-many")
+		return nil, apierr.New(apierr.Forbidden, "Your login depends on too many others, of whom each has set up the next one's; "+
+			"have somebody set your password who depends on fewer").Named("depends-on-too-many")
 	}
 	return by, nil
 }
@@ -347,7 +347,8 @@ var vouched = `
 	SELECT string_agg(CAST(v.by_uuid AS text) || CASE WHEN v.fresh THEN ' fresh ' ELSE ' - ' END ||
 		CASE WHEN ` + placeOfVoucher + ` = u.tenant_uuid OR EXISTS (
 			SELECT 1 FROM auth_tenant m WHERE m.uuid = ` + placeOfVoucher + ` AND m.parent_uuid = m.uuid) THEN 'above ' ELSE '- ' END ||
-		coalesce((SELECT string_agg(a.access, ' ') FROM auth_policy_access a WHERE a.policy_uuid IN (SELECT h.policy_uuid FROM ` + holdings("v.by_uuid") + ` h)), '') || ' ' ||
+		coalesce((SELECT string_agg(a.access, ' ') FROM auth_policy_access a
+			WHERE a.policy_uuid IN (SELECT h.policy_uuid FROM ` + holdings("v.by_uuid") + ` h)), '') || ' ' ||
 		coalesce((SELECT string_agg(d.access, ' ') FROM auth_departed d WHERE d.user_uuid = v.by_uuid), ''), '` + "\n" + `')
 	FROM auth_voucher v LEFT JOIN auth_user w ON w.uuid = v.by_uuid
 	WHERE v.user_uuid = t.user_uuid AND v.subject = '` + vouchPassword + `' AND t.backend = '` + databaseName + `'`

@@ -89,6 +89,8 @@ var docs = map[string]string{
 	"address":                       "The address.",
 	"auth_id":                       "The UUID of the user.",
 	"authentication_method":         "The way in which the user logs in; default is the tenant's.",
+	"bind_dn":                       "The service account that looks for users; without it, or its password, users bind directly.",
+	"bind_password":                 "Never shown. Stays as it is when it is not sent and neither the server, its security nor bind_dn changes.",
 	"client_id":                     "The name by which the program asks for its refresh token.",
 	"client_secret":                 "The secret that the external service has given for the client. It is kept encrypted.",
 	"confirmed":                     "Whether the address is confirmed, by the link of a mail or by an administrator. Nobody can log in with one that is not.",
@@ -116,8 +118,10 @@ var docs = map[string]string{
 	"reason":                        "The message once more, as a list for clients that expect one.",
 	"refresh_token":                 "A refresh token, in place of a name and a password.",
 	"resource":                      "The kind of object that it is about.",
-	"search_filters":                "A filter for the search, in which {username} stands for the login. null: the login attribute must be the login; or any entry, where users bind directly.",
+	"search_filters":                "A filter; {username} is the login. null: the login attribute must be it; or any entry, where users bind directly.",
+	"LDAPConfig.search_filters":     "A filter with {username}, {user_login_attribute} and {user_email_attribute}.",
 	"service":                       "The service that it belongs to.",
+	"sha256":                        "The fingerprint, as browsers show it.",
 	"session_uuid":                  "The UUID of the session.",
 	"state":                         "The state or the county.",
 	"status_code":                   "The status of the response.",
@@ -145,7 +149,7 @@ var helps = map[string]string{
 	"authentication_method":        "The way in which the user logs in.",
 	"newPassword.password":         "",
 	"purpose":                      "What the user is.",
-	"search_filters":               "A filter for the search, in which {username} stands for the login. Empty: the login attribute must be the login; or any entry, where users bind directly.",
+	"search_filters":               "A filter; {username} is the login. Empty: the login attribute must be it; or any entry, where users bind directly.",
 }
 
 // exampleUUID is the UUID that examples have.

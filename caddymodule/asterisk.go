@@ -75,7 +75,7 @@ const maxAsteriskName = 64
 
 func (s *Asterisk) validate() error {
 	if len(s.Name) > maxAsteriskName || strings.ContainsFunc(s.Name, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return fmt.Errorf("the name of the Asterisk (RINGFENCE_ASTERISK_NAME) is longer than %d bytes, or has a blank or a character that is not ASCII", maxAsteriskName)
+		return fmt.Errorf("the name of the Asterisk (RINGFENCE_ASTERISK_NAME) has more than %d bytes, a blank, or a character that is not ASCII", maxAsteriskName)
 	}
 	if err := asterisk.CheckInterfaces(strings.Fields(s.Interfaces)); err != nil {
 		return fmt.Errorf("the interfaces of the Asterisk (RINGFENCE_ASTERISK_INTERFACES): %w", err)
@@ -89,7 +89,7 @@ func (s *Asterisk) validate() error {
 		return fmt.Errorf("the manager interface (RINGFENCE_ASTERISK_MANAGER) is %q; it must be host:port or tls://host:port", s.Manager)
 	}
 	if ip, err := netip.ParseAddr(host); !encrypted && host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return fmt.Errorf("the manager interface (RINGFENCE_ASTERISK_MANAGER) is on another machine, %s: its secret would cross the network unencrypted. Use tls://%s", host, address)
+		return fmt.Errorf("RINGFENCE_ASTERISK_MANAGER is on another machine, %s: the secret would cross the network unencrypted. Use tls://%s", host, address)
 	}
 	if s.Secret == "" {
 		return fmt.Errorf("the manager interface (RINGFENCE_ASTERISK_MANAGER) needs a secret (RINGFENCE_ASTERISK_SECRET)")
@@ -188,7 +188,8 @@ func (a *App) useHelpers() {
 		if !strings.HasPrefix(folder, filepath.Join(a.Data, "asterisk")+"/") {
 			if i < 2 {
 				if err := doctor.Writable(folder); err != nil {
-					a.log.Warn("the gateway cannot change a folder of Asterisk: PINs, and the files of voicemails and music, do not follow what is stored; see \"Setting it up\" in docs/apply.md", "folder", folder, "error", err)
+					a.log.Warn("the gateway cannot change a folder of Asterisk: PINs, and the files of voicemails and music, "+
+						"do not follow what is stored; see \"Setting it up\" in docs/apply.md", "folder", folder, "error", err)
 				}
 			}
 			continue

@@ -402,7 +402,8 @@ func checkProofs(ctx caddy.Context) error {
 			}
 			proofs := by.GetACMEIssuer().Challenges
 			if proofs != nil && proofs.DNS == nil && strings.HasPrefix(proofs.BindHost, listener.Network+"/") {
-				return fmt.Errorf("no authority could give a certificate for %s: with `bind %s`, set email, acme_ca and acme_ca_root in the global options, and not in the site's tls block",
+				return fmt.Errorf("no authority could give a certificate for %s: with `bind %s`, "+
+					"set email, acme_ca and acme_ca_root in the global options, and not in the site's tls block",
 					strings.Join(policy.Subjects(), ", "), proofs.BindHost)
 			}
 		}

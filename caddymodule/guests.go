@@ -150,7 +150,8 @@ func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	return block(d, "tokens remote", map[string]value{
-		"staleness": duration(&t.Staleness), "timeout": duration(&t.Timeout), "ca": text(&t.CA), "plain_http": flag(&t.PlainHTTP), "master_tenant": text(&t.MasterTenant),
+		"staleness": duration(&t.Staleness), "timeout": duration(&t.Timeout), "ca": text(&t.CA), "plain_http": flag(&t.PlainHTTP),
+		"master_tenant": text(&t.MasterTenant),
 	})
 }
 

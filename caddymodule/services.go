@@ -175,7 +175,7 @@ func checkOpen(ctx caddy.Context) error {
 			return fmt.Errorf("reading the server's address %q: %w", listen, err)
 		}
 		if ip := net.ParseIP(at.Host); !at.IsUnixNetwork() && at.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return fmt.Errorf("ringfence_helpers open has no ringfence_gate, so it may be served on a loopback address alone, not on %s: bind it to 127.0.0.1 and [::1]", listen)
+			return fmt.Errorf("ringfence_helpers open has no ringfence_gate, so it may be served on loopback alone, not on %s: bind it to 127.0.0.1 and [::1]", listen)
 		}
 	}
 	return nil
@@ -310,9 +310,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 	return nil
 }
 
-// Health serves GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database is reachable and the folders of the data and of
-// the database can be written, and 503 with the reason otherwise, as of a second ago at most. Both are for load balancers: they need no token, and reveal only the
-// state. It passes other paths on.
+// Health serves GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database is reachable and the folders of the data
+// and of the database can be written, and 503 with the reason otherwise, as of a second ago at most. Both are for load balancers: they need
+// no token, and reveal only the state. It passes other paths on.
 type Health struct {
 	app     *App
 	unready atomic.Bool

@@ -26,13 +26,13 @@ type Context struct {
 	ID                   ID                        `db:"id" json:"id" readOnly:"true"`
 	UUID                 string                    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID           string                    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name                 string                    `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant, the type and the UUID; what other objects name the context by."`
+	Name                 string                    `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant, type and UUID; other objects name it by it."`
 	Label                string                    `db:"label" json:"label" minLength:"1" maxLength:"128" required:"true" or:"name"`
 	Type                 string                    `db:"type" json:"type" enum:"internal,incall,outcall,services,others" default:"internal"`
 	UserRanges           store.JSON[[]Range]       `db:"user_ranges" json:"user_ranges" default:"[]" maxItems:"1000" doc:"The numbers for users."`
 	GroupRanges          store.JSON[[]Range]       `db:"group_ranges" json:"group_ranges" default:"[]" maxItems:"1000" doc:"The numbers for groups."`
 	QueueRanges          store.JSON[[]Range]       `db:"queue_ranges" json:"queue_ranges" default:"[]" maxItems:"1000" doc:"The numbers for queues."`
-	ConferenceRoomRanges store.JSON[[]Range]       `db:"conference_room_ranges" json:"conference_room_ranges" default:"[]" maxItems:"1000" doc:"The numbers for conferences."`
+	ConferenceRoomRanges store.JSON[[]Range]       `db:"conference_room_ranges" json:"conference_room_ranges" default:"[]" maxItems:"1000"`
 	IncallRanges         store.JSON[[]IncallRange] `db:"incall_ranges" json:"incall_ranges" default:"[]" maxItems:"1000" doc:"The numbers for incoming calls."`
 	Description          *string                   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	Enabled              bool                      `db:"enabled" json:"enabled" default:"true"`

@@ -18,7 +18,7 @@ type EndpointSIP struct {
 	CallerIDName *string `db:"caller_id_name" json:"-"`
 	CallerIDNum  *string `db:"caller_id_num" json:"-"`
 
-	GenerateLogin *bool `json:"generate_login,omitempty" writeOnly:"true" doc:"Whether to give the telephone a new login: its name, and a password that nobody can guess, instead of those that it has or are sent."`
+	GenerateLogin *bool `json:"generate_login,omitempty" writeOnly:"true" doc:"Makes a new login: its name, and a random password, whatever it has or is sent."`
 
 	Line  *EndpointLine  `json:"line" readOnly:"true"`
 	Trunk *EndpointTrunk `json:"trunk" readOnly:"true"`

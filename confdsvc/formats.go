@@ -54,7 +54,8 @@ func init() {
 		},
 		rest.Format{
 			Name: "sip-section", Pattern: `^[-_.a-zA-Z0-9]{1,79}$`, Check: isSIPSection, Message: "Must not be the name of a section of the telephone system's own",
-			Example: "alice", Doc: "The name of a section of the SIP configuration; not `global`, `system`, `general`, `default`, `default_outbound_endpoint`, or one that begins with `anonymous` or `ringfence`.",
+			Example: "alice", Doc: "The name of a section of the SIP configuration; not `global`, `system`, `general`, `default`, " +
+				"`default_outbound_endpoint`, or one that begins with `anonymous` or `ringfence`.",
 		},
 		rest.Format{
 			Name: "caller-id", Pattern: `^"[^"\\]*"( <[+]?[0-9]+>)?$`, Example: `"Alice Martin" <1000>`,
@@ -65,7 +66,7 @@ func init() {
 			Doc: "The number of a mailbox.",
 		},
 		rest.Format{
-			Name: "dialplan-command", Check: isCommand, Message: "Must be an application with its arguments, such as Playback(tt-weasels), that does not reach the machine",
+			Name: "dialplan-command", Check: isCommand, Message: "Must be an application with arguments, such as Playback(tt-weasels), that does not reach the machine",
 			Example: "Playback(tt-weasels)", Doc: "An application of the dialplan with its arguments. What runs programs or reads files is refused.",
 		},
 		rest.Format{

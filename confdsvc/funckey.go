@@ -326,7 +326,7 @@ type (
 	KeyService struct {
 		keyHref
 
-		Service string `json:"service" required:"true" enum:"enablevm,vmusermsg,vmuserpurge,phonestatus,recsnd,directoryaccess,fwdundoall,pickup,callrecord,incallfilter,enablednd"`
+		Service keyService `json:"service" required:"true"`
 	}
 	// KeyDials dials a number.
 	KeyDials struct {
@@ -362,7 +362,7 @@ type (
 	keyFilters struct {
 		keyHref
 
-		FilterMemberID ID      `json:"filter_member_id" required:"true" ref:"callfilters/members.id" doc:"The number of the member."`
+		FilterMemberID ID      `json:"filter_member_id" required:"true" ref:"callfilters/members.id"`
 		Firstname      *string `json:"filter_member_firstname" readOnly:"true" example:"Alice" doc:"The first name of the member."`
 		Lastname       *string `json:"filter_member_lastname" readOnly:"true" example:"Martin" doc:"The last name of the member."`
 	}
@@ -393,9 +393,20 @@ var funcKeyKinds = []destinationKind{
 func (d *FuncKeyDestination) mayHaveLamp() bool {
 	when := rest.SchemaOf[FuncKey]().Property("blf").When
 	if keys, ok := d.keys.(*KeyService); ok {
-		return slices.Contains(when["destination.service"], keys.Service)
+		return slices.Contains(when["destination.service"], string(keys.Service))
 	}
 	return slices.Contains(when["destination.type"], d.kind.name)
+}
+
+// keyService is a service that a key switches.
+type keyService string
+
+// JSONSchema returns the choice of the services.
+func (keyService) JSONSchema() *rest.Schema {
+	return &rest.Schema{Type: "string", Enum: []string{
+		"enablevm", "vmusermsg", "vmuserpurge", "phonestatus", "recsnd", "directoryaccess", "fwdundoall", "pickup", "callrecord", "incallfilter",
+		"enablednd",
+	}}
 }
 
 // showKeyTargets fills in the attributes of their targets that the destinations of keys show.

@@ -30,9 +30,11 @@ type FuncKeyTemplate struct {
 
 // FuncKey is one key of a telephone.
 type FuncKey struct {
-	ID          *int64             `json:"id" readOnly:"true"`
-	BLF         bool               `json:"blf" default:"true" when:"destination.type=agent,bsfilter,conference,custom,forward,groupmember,park_position,user;destination.service=callrecord,enablednd,enablevm,incallfilter" doc:"Whether a lamp shows the state of what it leads to. It is false where nothing could be shown."`
-	Inherited   bool               `json:"inherited" default:"false" doc:"Whether a user has it from a template. Such a key is left out when a user's keys are written."`
+	ID *int64 `json:"id" readOnly:"true"`
+	//nolint:lll // a tag cannot be wrapped
+	BLF bool `json:"blf" default:"true" when:"destination.type=agent,bsfilter,conference,custom,forward,groupmember,park_position,user;destination.service=callrecord,enablednd,enablevm,incallfilter"`
+
+	Inherited   bool               `json:"inherited" default:"false" doc:"Whether a user has it from a template: it is left out of what is written."`
 	Label       *string            `json:"label" maxLength:"128"`
 	Destination FuncKeyDestination `json:"destination" required:"true"`
 

@@ -16,22 +16,25 @@ import (
 
 // Group rings several users and numbers under one.
 type Group struct {
-	ID                    ID      `db:"id" json:"id" readOnly:"true"`
-	UUID                  string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
-	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name                  string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID."`
-	Label                 string  `db:"label" json:"label" maxLength:"128" pattern:"^[-_.a-zA-Z0-9 ]+$" example:"Sales" required:"true" or:"name"`
-	PreprocessSubroutine  *string `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
-	RingStrategy          string  `db:"ring_strategy" json:"ring_strategy" enum:"all,random,least_recent,linear,fewest_calls,memorized_round_robin,weight_random" default:"all" doc:"In which order members ring."`
+	ID                   ID      `db:"id" json:"id" readOnly:"true"`
+	UUID                 string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID           string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name                 string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID."`
+	Label                string  `db:"label" json:"label" maxLength:"128" pattern:"^[-_.a-zA-Z0-9 ]+$" example:"Sales" required:"true" or:"name"`
+	PreprocessSubroutine *string `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
+
+	// In which order members ring.
+	Strategy string `db:"ring_strategy" json:"ring_strategy" enum:"all,random,least_recent,linear,fewest_calls,memorized_round_robin,weight_random" default:"all"`
+
 	CallerIDMode          *string `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName          *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
-	DTMFRecordToggle      bool    `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false" doc:"Whether members may start and stop a recording with a key."`
-	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds. Null and 0 set no limit: then it rings for 3 hours, which is the longest."`
-	UserTimeout           *int64  `db:"user_timeout" json:"user_timeout" minimum:"0" maximum:"2147483647" default:"15" doc:"In seconds: how long it rings a member."`
-	RetryDelay            *int64  `db:"retry_delay" json:"retry_delay" minimum:"0" maximum:"2147483647" default:"5" doc:"In seconds, before it rings all members again."`
+	DTMFRecordToggle      bool    `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false" doc:"Whether members start and stop a recording by a key."`
+	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds. Null and 0: 3 hours, which is the longest."`
+	UserTimeout           *int64  `db:"user_timeout" json:"user_timeout" minimum:"0" maximum:"2147483647" default:"15" doc:"In seconds: how long one rings."`
+	RetryDelay            *int64  `db:"retry_delay" json:"retry_delay" minimum:"0" maximum:"2147483647" default:"5" doc:"In seconds, before all ring again."`
 	MusicOnHold           *string `db:"music_on_hold" json:"music_on_hold" maxLength:"128" names:"moh.name" doc:"The name of a music on hold, or default."`
 	RingInUse             bool    `db:"ring_in_use" json:"ring_in_use" default:"true" doc:"Whether it rings members who are on the telephone."`
-	MarkAnsweredElsewhere bool    `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"false" doc:"Whether a call that one member answers is no missed call for the others."`
+	MarkAnsweredElsewhere bool    `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"false"`
 	Enabled               bool    `db:"enabled" json:"enabled" default:"true"`
 	IgnoreForward         bool    `db:"ignore_forward" json:"ignore_forward" default:"false"`
 	MaxCalls              *int64  `db:"max_calls" json:"max_calls" minimum:"0" maximum:"2147483647" default:"0" doc:"At once; 0: any number."`

@@ -19,12 +19,12 @@ type Line struct {
 	Protocol              *string `db:"protocol" computed:"true" json:"protocol" readOnly:"true" example:"sip" doc:"The endpoint's: sip, sccp or custom."`
 	DeviceID              *string `json:"device_id" readOnly:"true" doc:"The telephone that the line is on; null if there is none."`
 	DeviceSlot            int64   `db:"device_slot" computed:"true" json:"device_slot" readOnly:"true" doc:"The place of the line on its telephone."`
-	ProvisioningExtension string  `db:"provisioning_extension" computed:"true" json:"provisioning_extension" readOnly:"true" example:"123456" doc:"The provisioning code."`
+	ProvisioningExtension string  `db:"provisioning_extension" computed:"true" json:"provisioning_extension" readOnly:"true" example:"123456"`
 	Context               string  `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`
-	ProvisioningCode      string  `db:"provisioning_code" json:"provisioning_code" pattern:"^[0-9]{6}$" example:"123456" doc:"Chosen at random when it is not sent."`
+	ProvisioningCode      string  `db:"provisioning_code" json:"provisioning_code" pattern:"^[0-9]{6}$" example:"123456" doc:"Random when it is not sent."`
 	Position              int64   `db:"position" json:"position" minimum:"1" maximum:"2147483647" default:"1"`
-	CallerIDName          *string `db:"caller_id_name" computed:"true" json:"caller_id_name" maxLength:"4096" doc:"The name in the option callerid of its SIP endpoint."`
-	CallerIDNum           *string `db:"caller_id_num" computed:"true" json:"caller_id_num" maxLength:"80" pattern:"^[0-9]+$" example:"1000" doc:"The number there."`
+	CallerIDName          *string `db:"caller_id_name" computed:"true" json:"caller_id_name" maxLength:"4096" doc:"The name in callerid of its SIP endpoint."`
+	CallerIDNum           *string `db:"caller_id_num" computed:"true" json:"caller_id_num" maxLength:"80" pattern:"^[0-9]+$" example:"1000" doc:"The number."`
 	Registrar             string  `db:"registrar" json:"registrar" maxLength:"128" names:"registrars.id" default:"default" doc:"The id of the registrar."`
 	IsWebRTC              bool    `json:"is_webrtc" readOnly:"true" doc:"Whether it is for WebRTC."`
 	crud.Hrefs

@@ -19,7 +19,7 @@ type MOH struct {
 	Name        string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID; what other objects name it by."`
 	Label       string  `db:"label" json:"label" maxLength:"128" required:"true" or:"name"`
 	Mode        string  `db:"mode" json:"mode" required:"true" enum:"files,custom,mp3" doc:"Where the music comes from: files, or a program."`
-	Application *string `db:"application" json:"application" maxLength:"256" example:"/usr/bin/mpg123 -q -r 8000 --mono -s /srv/music" doc:"The program that plays in the mode custom, with its arguments."`
+	Application *string `db:"application" json:"application" maxLength:"256" example:"/usr/bin/mpg123 -q -r 8000 -s /srv" doc:"What plays in the mode custom."`
 	Sort        *string `db:"sort" json:"sort" enum:"alphabetical,random,random_start" doc:"The order of the files."`
 	crud.Hrefs
 

@@ -6,12 +6,12 @@ import "github.com/ringfence/ringfence/internal/crud"
 type Paging struct {
 	ID                 ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID         string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Number             string  `db:"number" json:"number" required:"true" pattern:"^[0-9]{1,32}$" example:"600" doc:"What is dialled after the code of pagings. No other paging of the tenant has it."`
+	Number             string  `db:"number" json:"number" required:"true" pattern:"^[0-9]{1,32}$" example:"600" doc:"Dialled after the code; unique in a tenant."`
 	Name               *string `db:"name" json:"name" maxLength:"128" example:"Warehouse"`
 	Duplex             bool    `db:"duplex" json:"duplex" default:"false" doc:"Whether members may answer."`
 	IgnoreForward      bool    `db:"ignore_forward" json:"ignore_forward" default:"false"`
 	Record             bool    `db:"record" json:"record" default:"false" doc:"Whether it is recorded."`
-	CallerNotification bool    `db:"caller_notification" json:"caller_notification" default:"true" doc:"Whether the caller hears a tone when the members hear them."`
+	CallerNotification bool    `db:"caller_notification" json:"caller_notification" default:"true" doc:"Whether a tone tells the caller that members hear them."`
 	AnnounceCaller     bool    `db:"announce_caller" json:"announce_caller" default:"true" doc:"Whether the members hear a sound first."`
 	AnnounceSound      *string `db:"announce_sound" json:"announce_sound" maxLength:"64" example:"beep" doc:"That sound. Null: a tone."`
 	Enabled            bool    `db:"enabled" json:"enabled" default:"true"`

@@ -2,22 +2,26 @@ package confdsvc
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // Schedule says when users, groups and incalls take calls, and where calls go at other times.
 type Schedule struct {
-	ID                 ID                                  `db:"id" json:"id" readOnly:"true"`
-	TenantUUID         string                              `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name               *string                             `db:"name" json:"name" maxLength:"128"`
-	Timezone           *string                             `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris" doc:"The name of a time zone, which is not checked. Null: the tenant's."`
-	ClosedDestination  Destination                         `json:"closed_destination" required:"true" doc:"Where calls go outside of all open periods. It is none once what it led to is deleted."`
+	ID         ID      `db:"id" json:"id" readOnly:"true"`
+	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name       *string `db:"name" json:"name" maxLength:"128"`
+	Timezone   *string `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris" doc:"The name of a time zone, not checked. Null: the tenant's."`
+
+	ClosedDestination Destination `json:"closed_destination" required:"true" doc:"Where calls go outside all open periods; none once what it led to is deleted."`
+
 	OpenPeriods        store.JSON[[]SchedulePeriod]        `db:"open_periods" json:"open_periods" default:"[]" maxItems:"1000" doc:"When calls are taken."`
-	ExceptionalPeriods store.JSON[[]ScheduleClosingPeriod] `db:"exceptional_periods" json:"exceptional_periods" default:"[]" maxItems:"1000" doc:"When calls go elsewhere, whether it is open or not."`
+	ExceptionalPeriods store.JSON[[]ScheduleClosingPeriod] `db:"exceptional_periods" json:"exceptional_periods" default:"[]" maxItems:"1000"`
 	Enabled            bool                                `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
@@ -33,8 +37,21 @@ type SchedulePeriod struct {
 	Start     string  `json:"hours_start" required:"true" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"08:30" doc:"Of the day."`
 	End       string  `json:"hours_end" required:"true" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"17:30" doc:"Of the same day, and not before the start."`
 	WeekDays  []int64 `json:"week_days" default:"[1,2,3,4,5,6,7]" minItems:"1" maxItems:"7" items.minimum:"1" items.maximum:"7" doc:"Monday is 1."`
-	MonthDays []int64 `json:"month_days" default:"[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31]" minItems:"1" maxItems:"31" items.minimum:"1" items.maximum:"31" doc:"The days of the month."`
+	MonthDays days    `json:"month_days"`
 	Months    []int64 `json:"months" default:"[1,2,3,4,5,6,7,8,9,10,11,12]" minItems:"1" maxItems:"12" items.minimum:"1" items.maximum:"12" doc:"January is 1."`
+}
+
+// days are days of the month: all of them if none are sent.
+type days []int64
+
+// JSONSchema returns a list of the numbers from 1 to 31.
+func (days) JSONSchema() *rest.Schema {
+	one, least, last, most := 1, int64(1), int64(31), 31
+	all := json.RawMessage("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31]")
+	return &rest.Schema{
+		Doc: "The days of the month.", Type: "array", Items: &rest.Schema{Type: "integer", Minimum: &least, Maximum: &last},
+		MinItems: &one, MaxItems: &most, Default: all,
+	}
 }
 
 // ScheduleClosingPeriod is a period in which calls go elsewhere.

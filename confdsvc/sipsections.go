@@ -3,6 +3,7 @@ package confdsvc
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -22,18 +23,18 @@ import (
 type SIPSections struct {
 	UUID             string     `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID       string     `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name             string     `db:"name" json:"name" format:"sip-section" doc:"Chosen at random when it is not sent. No endpoint, template or transport has another's."`
+	Name             string     `db:"name" json:"name" format:"sip-section" doc:"Random when it is not sent. Unique among endpoints, templates and transports."`
 	Label            *string    `db:"label" json:"label" maxLength:"128"`
-	AOR              SIPOptions `db:"aor_section_options" json:"aor_section_options" default:"[]" example:"[[\"max_contacts\", \"1\"]]" doc:"Options of the section of the address of record, as pairs of a name and a value."`
-	Auth             SIPOptions `db:"auth_section_options" json:"auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]" doc:"Options of the authentication section, as pairs of a name and a value."`
-	Endpoint         SIPOptions `db:"endpoint_section_options" json:"endpoint_section_options" default:"[]" example:"[[\"dtmf_mode\", \"rfc4733\"]]" doc:"Options of the endpoint section, as pairs of a name and a value."`
-	Identify         SIPOptions `db:"identify_section_options" json:"identify_section_options" default:"[]" example:"[[\"match\", \"192.0.2.1\"]]" doc:"Options of the section that identifies by address, as pairs of a name and a value."`
-	Registration     SIPOptions `db:"registration_section_options" json:"registration_section_options" default:"[]" example:"[[\"client_uri\", \"sip:alice@example.org\"]]" doc:"Options of the section for a registrar elsewhere, as pairs of a name and a value."`
-	RegistrationAuth SIPOptions `db:"registration_outbound_auth_section_options" json:"registration_outbound_auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]" doc:"Options of the section for authentication at a registrar elsewhere, as pairs of a name and a value."`
-	OutboundAuth     SIPOptions `db:"outbound_auth_section_options" json:"outbound_auth_section_options" default:"[]" example:"[[\"username\", \"alice\"]]" doc:"Options of the section for outgoing authentication, as pairs of a name and a value."`
+	AOR              SIPOptions `db:"aor_section_options" json:"aor_section_options" example:"[[\"max_contacts\", \"1\"]]"`
+	Auth             SIPOptions `db:"auth_section_options" json:"auth_section_options" example:"[[\"username\", \"alice\"]]"`
+	Endpoint         SIPOptions `db:"endpoint_section_options" json:"endpoint_section_options" example:"[[\"dtmf_mode\", \"rfc4733\"]]"`
+	Identify         SIPOptions `db:"identify_section_options" json:"identify_section_options" example:"[[\"match\", \"192.0.2.1\"]]"`
+	Registration     SIPOptions `db:"registration_section_options" json:"registration_section_options" example:"[[\"client_uri\", \"sip:alice@example.org\"]]"`
+	RegistrationAuth SIPOptions `db:"registration_outbound_auth_section_options" json:"registration_outbound_auth_section_options" example:"[[\"realm\",\"*\"]]"`
+	OutboundAuth     SIPOptions `db:"outbound_auth_section_options" json:"outbound_auth_section_options" example:"[[\"username\", \"alice\"]]"`
 	AsteriskID       *string    `db:"asterisk_id" json:"asterisk_id" maxLength:"1024" example:"pbx-1" doc:"The name by which the endpoint is known to Asterisk."`
 
-	Templates []SIPTemplateRef `json:"templates" default:"[]" maxItems:"128" doc:"What it takes its options from. Of an option that several have the last one's counts, and its own before all."`
+	Templates []SIPTemplateRef `json:"templates" default:"[]" maxItems:"128" doc:"What it takes its options from: the last one's count, and its own before all."`
 	Transport *SIPTransportRef `json:"transport"`
 
 	TransportUUID *string `db:"transport_uuid" json:"-" format:"uuid"`
@@ -176,7 +177,8 @@ func (kind sipKind) save(ctx context.Context, c store.Conn, s *SIPSections, fres
 // nameSection stores the name of a section, and refuses a name that another section of any kind has. title is its name in
 // refusals, and column the one that refers to it.
 func nameSection(ctx context.Context, c store.Conn, title, column, sectionUUID, name string) error {
-	_, err := c.Exec(ctx, "INSERT INTO confd_sip_name (name, "+column+") VALUES ($1, $2) ON CONFLICT ("+column+") DO UPDATE SET name = excluded.name", name, sectionUUID)
+	_, err := c.Exec(ctx, "INSERT INTO confd_sip_name (name, "+column+") VALUES ($1, $2)"+
+		" ON CONFLICT ("+column+") DO UPDATE SET name = excluded.name", name, sectionUUID)
 	if store.IsConstraint(err, store.Unique) {
 		return style.Storedf("%s already exists ('name': '%s')", title, name).On("name")
 	}
@@ -190,7 +192,8 @@ type SIPOptions struct{ store.JSON[[][]string] }
 func (SIPOptions) JSONSchema() *rest.Schema {
 	two, most, longest := 2, 512, 4096
 	pair := &rest.Schema{Type: "array", Items: &rest.Schema{Type: "string", MaxLength: &longest}, MinItems: &two, MaxItems: &two}
-	return &rest.Schema{Type: "array", Items: pair, MaxItems: &most}
+	doc := "Options, as pairs of a name and a value."
+	return &rest.Schema{Doc: doc, Type: "array", Items: pair, MaxItems: &most, Default: json.RawMessage("[]")}
 }
 
 // extendible are the sections whose options may have any name that begins with @: values that the telephone system keeps for its programs.
@@ -200,7 +203,8 @@ var extendible = []string{"aor_section_options", "endpoint_section_options"}
 func (o SIPOptions) check(field string, known map[string]bool) error {
 	for _, pair := range o.V {
 		if !known[pair[0]] && (!strings.HasPrefix(pair[0], "@") || !slices.Contains(extendible, field)) {
-			return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, pair[0], strings.Join(slices.Sorted(maps.Keys(known)), ", ")).On(field)
+			choices := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
+			return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, pair[0], choices).On(field)
 		}
 	}
 	return nil

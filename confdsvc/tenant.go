@@ -15,12 +15,12 @@ import (
 
 // Tenant is a tenant of the authentication service, with its default SIP templates. Deleted ones are null.
 type Tenant struct {
-	UUID              string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
-	Generated         bool    `json:"sip_templates_generated" readOnly:"true" doc:"Whether the tenant's templates have been made."`
-	Global            *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true" doc:"The UUID of the template that all SIP accounts have."`
-	WebRTC            *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true" doc:"The UUID of the template for WebRTC."`
-	RegistrationTrunk *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true" doc:"The UUID of the template for trunks that register."`
-	MeetingGuest      *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true" doc:"The UUID of the template for guests of meetings."`
+	UUID      string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	Generated bool    `json:"sip_templates_generated" doc:"Whether the tenant's templates have been made."`
+	Global    *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid"`
+	WebRTC    *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid"`
+	Trunk     *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid"`
+	Guest     *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid"`
 }
 
 func init() { resources = append(resources, declareTenants) }

@@ -12,9 +12,9 @@ import (
 type Trunk struct {
 	ID                     ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID             string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Context                *string `db:"context" json:"context" maxLength:"128" ref:"contexts.name" doc:"Where calls that come in find their numbers, a context for incoming calls. Null: none comes in."`
+	Context                *string `db:"context" json:"context" maxLength:"128" ref:"contexts.name" doc:"Where incoming calls find their numbers. Null: none."`
 	TwilioIncoming         bool    `db:"twilio_incoming" json:"twilio_incoming" default:"false" doc:"Whether calls come in from Twilio."`
-	OutgoingCallerIDFormat string  `db:"outgoing_caller_id_format" json:"outgoing_caller_id_format" default:"+E164" enum:"+E164,E164,national" doc:"How numbers of callers are written when calls go out."`
+	OutgoingCallerIDFormat string  `db:"outgoing_caller_id_format" json:"outgoing_caller_id_format" default:"+E164" enum:"+E164,E164,national"`
 	crud.Hrefs
 
 	EndpointSIP    *TrunkSIP          `json:"endpoint_sip" readOnly:"true"`

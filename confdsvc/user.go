@@ -14,41 +14,43 @@ import (
 
 // User is a person who telephones.
 type User struct {
-	ID                                ID        `db:"id" json:"id" readOnly:"true"`
-	UUID                              string    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
-	TenantUUID                        string    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Firstname                         string    `db:"firstname" json:"firstname" required:"true" maxLength:"128"`
-	Lastname                          *string   `db:"lastname" json:"lastname" maxLength:"128"`
-	Email                             *string   `db:"email" json:"email" format:"email" maxLength:"254" doc:"Unique among the users of all tenants, whatever its case."`
-	Timezone                          *string   `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris"`
-	Country                           *string   `json:"country" readOnly:"true"`
-	Language                          *string   `db:"language" json:"language" format:"locale"`
-	Description                       *string   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	CallerID                          *string   `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names on create when it is not sent. The lines whose main user this is get its name, and its number if it has one."`
-	OutgoingCallerID                  *string   `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" example:"anonymous" doc:"default, anonymous, or a caller ID."`
-	MobilePhoneNumber                 *string   `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$" example:"+15551234"`
-	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false" doc:"Whether calls go to the mobile telephone if the user cannot be reached."`
-	Username                          *string   `db:"username" json:"username" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%@-]{2,254}$" doc:"Unique among the users of all tenants."`
-	Password                          *string   `db:"password" json:"password" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%-]{4,64}$" doc:"Not the password of the authentication service."`
-	MusicOnHold                       *string   `db:"music_on_hold" json:"music_on_hold" maxLength:"128" names:"moh.name" doc:"The name of a music on hold, or default."`
-	PreprocessSubroutine              *string   `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
-	Userfield                         *string   `db:"userfield" json:"userfield" maxLength:"128"`
-	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" null:"default" default:"false" doc:"Whether the user may transfer calls by codes."`
-	DTMFHangupEnabled                 *bool     `db:"dtmf_hangup_enabled" json:"dtmf_hangup_enabled" null:"default" default:"false" doc:"Whether the user may hang up with a code."`
-	CallRecordEnabled                 *bool     `json:"call_record_enabled" null:"default" deprecated:"true" doc:"All four of call_record_*_enabled at once."`
-	CallRecordOutgoingExternalEnabled bool      `db:"call_record_outgoing_external_enabled" json:"call_record_outgoing_external_enabled" default:"false" doc:"Whether calls to outside are recorded."`
-	CallRecordOutgoingInternalEnabled bool      `db:"call_record_outgoing_internal_enabled" json:"call_record_outgoing_internal_enabled" default:"false" doc:"Whether calls to inside are recorded."`
-	CallRecordIncomingInternalEnabled bool      `db:"call_record_incoming_internal_enabled" json:"call_record_incoming_internal_enabled" default:"false" doc:"Whether calls from inside are recorded."`
-	CallRecordIncomingExternalEnabled bool      `db:"call_record_incoming_external_enabled" json:"call_record_incoming_external_enabled" default:"false" doc:"Whether calls from outside are recorded."`
-	OnlineCallRecordEnabled           *bool     `db:"online_call_record_enabled" json:"online_call_record_enabled" null:"default" default:"false" doc:"Whether the user may start and stop the recording of a call by a code."`
-	SupervisionEnabled                *bool     `db:"supervision_enabled" json:"supervision_enabled" null:"default" default:"true" doc:"Whether other telephones may see if the user's is in use."`
-	RingSeconds                       *int64    `db:"ring_seconds" json:"ring_seconds" null:"default" minimum:"0" maximum:"10800" default:"30" doc:"0 sets no limit: then it rings for 3 hours, which is the longest."`
-	SimultaneousCalls                 *int64    `db:"simultaneous_calls" json:"simultaneous_calls" null:"default" minimum:"1" maximum:"20" default:"5" doc:"How many calls can come to the user at once: a further one finds the user busy."`
-	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234" doc:"The digits that lift the user's call permissions."`
-	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
-	Enabled                           *bool     `db:"enabled" json:"enabled" null:"default" default:"true"`
-	FuncKeyTemplateID                 *ID       `db:"func_key_template_id" json:"func_key_template_id" names:"funckeys/templates.id" doc:"Whose keys the user has where they have none of their own."`
-	CreatedAt                         time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`
+	ID                    ID      `db:"id" json:"id" readOnly:"true"`
+	UUID                  string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Firstname             string  `db:"firstname" json:"firstname" required:"true" maxLength:"128"`
+	Lastname              *string `db:"lastname" json:"lastname" maxLength:"128"`
+	Email                 *string `db:"email" json:"email" format:"email" maxLength:"254" doc:"Unique among the users of all tenants, whatever its case."`
+	Timezone              *string `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris"`
+	Country               *string `json:"country" readOnly:"true"`
+	Language              *string `db:"language" json:"language" format:"locale"`
+	Description           *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`
+	CallerID              *string `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names if not sent."`
+	OutgoingCallerID      *string `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" example:"anonymous" doc:"default, anonymous or a caller ID."`
+	MobilePhoneNumber     *string `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$" example:"+15551234"`
+	MobileFallbackEnabled bool    `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false" doc:"It rings if the user cannot be reached."`
+	Username              *string `db:"username" json:"username" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%@-]{2,254}$" doc:"Unique among the users of all tenants."`
+	Password              *string `db:"password" json:"password" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%-]{4,64}$" doc:"Not that of the authentication service."`
+	MusicOnHold           *string `db:"music_on_hold" json:"music_on_hold" maxLength:"128" names:"moh.name" doc:"The name of a music on hold, or default."`
+	PreprocessSubroutine  *string `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
+	Userfield             *string `db:"userfield" json:"userfield" maxLength:"128"`
+
+	CallTransferEnabled               *bool `db:"call_transfer_enabled" json:"call_transfer_enabled" null:"default" default:"false" doc:"Transfer by codes."`
+	DTMFHangupEnabled                 *bool `db:"dtmf_hangup_enabled" json:"dtmf_hangup_enabled" null:"default" default:"false" doc:"Hang up by a code."`
+	CallRecordEnabled                 *bool `json:"call_record_enabled" null:"default" deprecated:"true" doc:"All four of call_record_*_enabled at once."`
+	CallRecordOutgoingExternalEnabled bool  `db:"call_record_outgoing_external_enabled" json:"call_record_outgoing_external_enabled" default:"false"`
+	CallRecordOutgoingInternalEnabled bool  `db:"call_record_outgoing_internal_enabled" json:"call_record_outgoing_internal_enabled" default:"false"`
+	CallRecordIncomingInternalEnabled bool  `db:"call_record_incoming_internal_enabled" json:"call_record_incoming_internal_enabled" default:"false"`
+	CallRecordIncomingExternalEnabled bool  `db:"call_record_incoming_external_enabled" json:"call_record_incoming_external_enabled" default:"false"`
+	OnlineCallRecordEnabled           *bool `db:"online_call_record_enabled" json:"online_call_record_enabled" null:"default" default:"false"`
+
+	SupervisionEnabled     *bool     `db:"supervision_enabled" json:"supervision_enabled" null:"default" default:"true"`
+	RingSeconds            *int64    `db:"ring_seconds" json:"ring_seconds" null:"default" minimum:"0" maximum:"10800" default:"30"`
+	SimultaneousCalls      *int64    `db:"simultaneous_calls" json:"simultaneous_calls" null:"default" minimum:"1" maximum:"20" default:"5"`
+	CallPermissionPassword *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234"`
+	SubscriptionType       int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
+	Enabled                *bool     `db:"enabled" json:"enabled" null:"default" default:"true"`
+	FuncKeyTemplateID      *ID       `db:"func_key_template_id" json:"func_key_template_id" names:"funckeys/templates.id"`
+	CreatedAt              time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`
 	crud.Hrefs
 
 	Voicemail *UserVoicemail `json:"voicemail" readOnly:"true"`

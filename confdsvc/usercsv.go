@@ -293,8 +293,8 @@ func unreadableRow(err error) (*apierr.Error, error) {
 	if !errors.As(err, &p) {
 		return nil, err
 	}
-	e := apierr.New(apierr.Invalid, "The quotes are wrong at line %d, column %d: a cell with quotes or commas stands between quotes, and has each of its own quotes twice",
-		p.Line, p.Column)
+	e := apierr.New(apierr.Invalid, "The quotes are wrong at line %d, column %d: a cell with quotes or commas stands between quotes, "+
+		"and has each of its own quotes twice", p.Line, p.Column)
 	e.Err = err
 	return e, nil
 }
@@ -456,7 +456,8 @@ func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []a
 	case protocol == "":
 		return []apierr.Field{{Name: "line_protocol", Constraint: "depends", Message: "Is required beside " + csvLineColumns[column]}}
 	default:
-		return []apierr.Field{{Name: "line_protocol", Constraint: "enum", Value: map[string]any{"choices": csvProtocols}, Message: "Must be one of " + strings.Join(csvProtocols, ", ")}}
+		message := "Must be one of " + strings.Join(csvProtocols, ", ")
+		return []apierr.Field{{Name: "line_protocol", Constraint: "enum", Value: map[string]any{"choices": csvProtocols}, Message: message}}
 	}
 	username, secret := cmp.Or(r.text("sip_username"), randomSection()), cmp.Or(r.text("sip_secret"), randomPassword())
 	// A telephone finds its endpoint by its username, so both have one name.

@@ -150,7 +150,8 @@ func checkFuncKeyTemplate(ctx context.Context, c store.Conn, change *crud.Change
 	if id == nil || change.Old != nil && change.Old.FuncKeyTemplateID != nil && *change.Old.FuncKeyTemplateID == *id {
 		return nil
 	}
-	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_func_key_template WHERE id = $1 AND tenant_uuid = $2 AND user_id IS NULL`, *id, change.New.TenantUUID)
+	const common = `SELECT count(*) FROM confd_func_key_template WHERE id = $1 AND tenant_uuid = $2 AND user_id IS NULL`
+	n, err := store.Get[int](ctx, c, common, *id, change.New.TenantUUID)
 	if err != nil || n > 0 {
 		return err
 	}

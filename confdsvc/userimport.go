@@ -88,7 +88,7 @@ func declareUserImport(e *crud.Engine) {
 		Summary: "Import users, with their lines, numbers and voicemails, from CSV",
 		Description: "The body is CSV in UTF-8, with commas, whose first row names the columns: those of an export, and `password` and `incall_ring_seconds`. " +
 			"Other columns, and `uuid`, are ignored; an empty cell is as if the column was not there. " +
-			"A context is named by its name, or by its label if no other context has it; `incall_exten` and `incall_context` may have several values with semicolons between them. " +
+			"A context is named by its name, or by its label if no other has it; `incall_exten` and `incall_context` may be lists with semicolons. " +
 			"A row whose line has neither a number nor anything else makes a user without a line. Booleans are 0 and 1. All rows are imported or none: " +
 			"400 lists what is wrong with which rows, in the form `{\"errors\": [{\"message\", \"timestamp\", \"details\": {\"row_number\", \"line\", \"row\"}}]}`. " +
 			fmt.Sprintf("At most %d rows and %d MiB. On SQLite more than %d rows are checked in a copy of the database, and written in pieces, between which others "+
@@ -139,7 +139,8 @@ func (i *userImport) list(ctx context.Context, r *rest.Request) (rest.Reply, err
 	pieces, err := store.Select[struct {
 		UserImport
 		Digest string `db:"digest"`
-	}](ctx, i.engine.DB, `SELECT digest, 'interrupted' AS state, done, of_rows, at AS began FROM confd_import_piece WHERE tenant_uuid = $1 ORDER BY digest, done`, scope)
+	}](ctx, i.engine.DB, `SELECT digest, 'interrupted' AS state, done, of_rows, at AS began
+		FROM confd_import_piece WHERE tenant_uuid = $1 ORDER BY digest, done`, scope)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -430,7 +431,8 @@ func (j *importJob) inPieces(ctx context.Context, scratch store.DB, drafts []dra
 			return err
 		})
 		if errors.Is(err, errKeepNothing) && from > 0 {
-			j.refuse(drafts[from-1].csvRow, apierr.New(apierr.Conflict, "The rows up to this one are imported: others have written since all were checked. The same file sent again goes on after them"))
+			j.refuse(drafts[from-1].csvRow, apierr.New(apierr.Conflict, "The rows up to this one are imported: others have written since all were checked. "+
+				"The same file sent again goes on after them"))
 		}
 	}
 	return made, err
@@ -459,7 +461,8 @@ func (j *importJob) before(ctx context.Context) ([]ImportedUser, error) {
 	if j.all.again(j) {
 		return nil, apierr.New(apierr.Conflict, "The same file is being imported already")
 	}
-	pieces, err := store.Select[store.JSON[[]ImportedUser]](ctx, j.engine.DB, `SELECT made FROM confd_import_piece WHERE tenant_uuid = $1 AND digest = $2 ORDER BY done`, j.scope, j.digest)
+	const written = `SELECT made FROM confd_import_piece WHERE tenant_uuid = $1 AND digest = $2 ORDER BY done`
+	pieces, err := store.Select[store.JSON[[]ImportedUser]](ctx, j.engine.DB, written, j.scope, j.digest)
 	if err != nil || len(pieces) == 0 {
 		return nil, err
 	}

@@ -92,9 +92,10 @@ func init() { resources = append(resources, declareUserLineSIP) }
 // declareUserLineSIP declares how a user's telephone finds its own SIP endpoint: that of one of their lines, or of the first.
 func declareUserLineSIP(e *crud.Engine) {
 	for _, op := range []rest.Operation{
-		{Path: "/users/{user_uuid}/lines/{line_id}/associated/endpoints/sip", ID: "get_user_line_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's line"},
-		{Path: "/users/{user_uuid}/lines/main/associated/endpoints/sip", ID: "get_user_line_main_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's main line"},
+		{Path: "{line_id}", ID: "get_user_line_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's line"},
+		{Path: "main", ID: "get_user_line_main_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's main line"},
 	} {
+		op.Path = "/users/{user_uuid}/lines/" + op.Path + "/associated/endpoints/sip"
 		op.Method, op.Tag, op.Success, op.Tenanted, op.Conditional = http.MethodGet, "users", http.StatusOK, true, true
 		op.Access = "confd" + strings.ReplaceAll(op.Path, "/", ".") + ".read"
 		op.Query, op.Reply, op.Statuses = rest.ViewParameter([]string{"merged"}, "Another form of the object."), rest.SchemaOf[EndpointSIP](), []int{400, 404}

@@ -13,7 +13,7 @@ import (
 
 // OutgoingCallerID is a caller ID with which a user can telephone.
 type OutgoingCallerID struct {
-	Type   string  `json:"type" enum:"main,associated,shared,anonymous" doc:"main: the tenant's main number. associated: one that incoming calls reach the user by. shared: one that all users of the tenant share."`
+	Type   string  `json:"type" enum:"main,associated,shared,anonymous"`
 	Number *string `json:"number,omitempty"`
 	Name   *string `json:"caller_id_name,omitempty" doc:"The name that goes with the number; empty if it has none."`
 }

@@ -18,7 +18,7 @@ type UserSummary struct {
 	Email            *string `json:"email" format:"email"`
 	Enabled          *bool   `json:"enabled"`
 	SubscriptionType int64   `json:"subscription_type"`
-	ProvisioningCode *string `json:"provisioning_code" example:"123456" doc:"The code with which the telephone of the main line is set up; null for a WebRTC or a custom line."`
+	ProvisioningCode *string `json:"provisioning_code" example:"123456" doc:"The main line's; null for a WebRTC or a custom line."`
 	Extension        *string `json:"extension" example:"1000" doc:"The main number."`
 	Context          *string `json:"context"`
 	Protocol         *string `json:"protocol" enum:"sip,sccp,custom" doc:"What the main line speaks."`

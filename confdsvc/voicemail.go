@@ -26,11 +26,11 @@ type Voicemail struct {
 	Pager          *string          `db:"pager" json:"pager" maxLength:"80" example:"pager@example.org" doc:"The address of the pager."`
 	MaxMessages    *int64           `db:"max_messages" json:"max_messages" minimum:"0" maximum:"2147483647"`
 	AttachAudio    *bool            `db:"attach_audio" json:"attach_audio"`
-	DeleteMessages bool             `db:"delete_messages" json:"delete_messages" default:"false" doc:"Needs email and attach_audio: a message that is neither kept nor sent is lost."`
+	DeleteMessages bool             `db:"delete_messages" json:"delete_messages" default:"false" doc:"Needs email and attach_audio, or messages would be lost."`
 	AskPassword    bool             `db:"ask_password" json:"ask_password" default:"true" doc:"Whether the password is asked for."`
 	Enabled        bool             `db:"enabled" json:"enabled" default:"true"`
 	Options        VoicemailOptions `db:"options" json:"options" default:"[]" doc:"Pairs of a name and a value, which may have several lines."`
-	AccessType     string           `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"One of each context may be global; it cannot be associated with users."`
+	AccessType     string           `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"Of each context one may be global."`
 	crud.Hrefs
 
 	Users []UserRef `json:"users" readOnly:"true"`

@@ -34,7 +34,7 @@ const sectionSize, optionName, optionValue = 500, 128, 4096
 // JSONSchema returns an object of texts or, for a body, also a list of pairs.
 func (SectionOptions) JSONSchema() *rest.Schema {
 	return &rest.Schema{
-		Doc: "The values of the options by their names, both text. In a body it may be a list of objects that have a `key` and a `value`, of which the last of a key counts. " +
+		Doc: "The values of the options by their names, both text. In a body also a list of objects with `key` and `value`, of which the last counts. " +
 			fmt.Sprintf("There are at most %d, with names of at most %d characters and values of at most %d.", sectionSize, optionName, optionValue),
 		Multiline: true, Example: json.RawMessage(`{"maxmsg": "100"}`),
 		Check: func(value any) []apierr.Field { _, wrong := sectionOptions(value); return wrong },
@@ -144,7 +144,7 @@ type ZoneMessages struct {
 type ZoneMessage struct {
 	Name     string  `json:"name" required:"true" minLength:"1" maxLength:"128" example:"eu-fr"`
 	Timezone string  `json:"timezone" required:"true" format:"timezone"`
-	Message  *string `json:"message" pattern:"^[^|]*$" maxLength:"4096" example:"'vm-received' q 'digits/at' HM" doc:"What is said, in the telephone system's notation."`
+	Message  *string `json:"message" pattern:"^[^|]*$" maxLength:"4096" example:"'vm-received' q 'digits/at' HM" doc:"What is said, as Asterisk writes it."`
 }
 
 // ZoneMessageList is a list of zone messages with different names.

@@ -62,7 +62,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 		{
 			Method: http.MethodPost, Path: "/apply", Access: "sysconfd.apply.create", ID: "apply", Tag: "configuration",
 			Summary: "Start to make the stored configuration the live one", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Job](),
-			Query:    []rest.Parameter{{Name: "force", Schema: &rest.Schema{Type: "boolean"}, Description: "Whether the telephone system reads all files once more, whether they have changed or not."}},
+			Query:    []rest.Parameter{{Name: "force", Schema: &rest.Schema{Type: "boolean"}, Description: "Whether Asterisk reads all files again, changed or not."}},
 			Statuses: []int{http.StatusNotImplemented},
 			Handle: e.installation(func(ctx context.Context, r *rest.Request, s scope) (rest.Reply, error) {
 				job, err := e.telephony.Apply(ctx, jobs.Options{Asked: s.asked(r), Force: r.Bool("force")})

@@ -302,7 +302,7 @@ func (q *queue) all() (out []Execution) {
 
 // wanted is the body of POST /exec_request_handlers. Other keys are ignored.
 type wanted struct {
-	IPBX    []string `json:"ipbx" maxItems:"100" items.minLength:"1" items.maxLength:"128" doc:"Commands of Asterisk's console. One that is not allowed is left out, and the result says so."`
+	IPBX    []string `json:"ipbx" maxItems:"100" items.minLength:"1" items.maxLength:"128" doc:"Commands of Asterisk's console. The result names the refused."`
 	Chown   texts    `json:"chown_autoprov_config" example:"[\"all\"]" doc:"Anything but an empty list gives the autoprovisioning file to its owner."`
 	Context []any    `json:"context" maxItems:"100" doc:"What the request is about, for the result."`
 }

@@ -173,7 +173,7 @@ func (s *Service) overhear(r *run) func(ctx context.Context) []string {
 		if err != nil {
 			err = fmt.Errorf("reading Asterisk's log: %w", err)
 		}
-		s.unread.about(err, "jobs do not show what Asterisk complains about: give the gateway's user the right to read its log, or name the file in RINGFENCE_ASTERISK_LOG")
+		s.unread.about(err, "jobs do not show what Asterisk complains about: let the gateway's user read its log, or name the file in RINGFENCE_ASTERISK_LOG")
 		return news
 	}
 }

@@ -47,7 +47,7 @@ func (e *refusedError) Error() string {
 
 // blameForm is how a complaint about an object of pjsip.conf names it, while Asterisk loads that file.
 var (
-	blameForm  = regexp.MustCompile(`^ERROR (?:res_pjsip/)?(?:res_sorcery_config|config_options|sorcery|pjsip_configuration|location|config_auth|config_transport)\.c:`)
+	blameForm  = regexp.MustCompile(`^ERROR (?:res_pjsip/)?(?:res_sorcery_config|config_(?:options|auth|transport)|sorcery|pjsip_configuration|location)\.c:`)
 	objectForm = regexp.MustCompile(`(?i)(?:\bid|object:|category|endpoint|transport|aor|auth) '([^']+)'`)
 )
 
@@ -78,7 +78,8 @@ func blamed(files generation.Files, found []check.Finding) Refused {
 	refused := Refused{}
 	for _, f := range found {
 		name := sectionAt(files, f)
-		if isStamp(name) || f.File == "extensions.conf" && !strings.Contains(name, "@") || f.File == "features.conf" || len(sectionIn(files, [2]string{f.File, name})) == 0 {
+		general := f.File == "features.conf" || f.File == "extensions.conf" && !strings.Contains(name, "@")
+		if general || isStamp(name) || len(sectionIn(files, [2]string{f.File, name})) == 0 {
 			return nil
 		}
 		refused.add(f.File, name, "Asterisk would refuse it: "+f.String())

@@ -66,7 +66,7 @@ func (a *running) Verify(ctx context.Context, from, files generation.Files) erro
 	}{
 		{"pjsip.conf", "telephones", "res_pjsip", a.missingEndpoints},
 		{"queues.conf", "queues", "app_queue", a.missingQueues},
-		{"voicemail.conf", "mailboxes", "app_voicemail; modules.conf needs noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
+		{"voicemail.conf", "mailboxes", "app_voicemail, and noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
 		{"extensions.conf", "contexts", "pbx_config", a.verifyDialplan},
 	} {
 		if files[one.file] == nil {

@@ -82,7 +82,7 @@ func isStamp(name string) bool {
 type unreadError struct{ file, what string }
 
 func (e *unreadError) Error() string {
-	return fmt.Sprintf("Asterisk has not loaded %s: it has not the %s of it. A section of it, or of Asterisk's own file, is at fault, and keeps the others from being loaded", e.file, e.what)
+	return fmt.Sprintf("Asterisk has not loaded %s: it has not its %s. A fault in a section there, or in Asterisk's own file, keeps out the rest", e.file, e.what)
 }
 
 // verifyTelephones reads back the stamp of pjsip.conf.

@@ -21,8 +21,8 @@ const (
 )
 
 // ReadTree reads a file in a folder, and in their places the files that it includes, as Asterisk does: those that begin with [Mark] are
-// left out, and what adds to their sections is no fault. Each section says where it is. The error is one of [Parse], or one of reading, with the path and the line that includes it;
-// then the file holds what could be read. A file that is missing is [fs.ErrNotExist].
+// left out, and what adds to their sections is no fault. Each section says where it is. The error is one of [Parse], or one of reading,
+// with the path and the line that includes it; then the file holds what could be read. A file that is missing is [fs.ErrNotExist].
 func ReadTree(folder, name string) (*File, error) {
 	t := &tree{parser: parser{file: &File{}}, folder: folder, left: maxTree}
 	t.include = func(i Include) { t.follow(i) }

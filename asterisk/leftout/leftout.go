@@ -11,7 +11,7 @@ import (
 // Omission is a stored object that the files do not have or, if Option is set, of which they lack that option alone. Nothing in it is secret: of a
 // value it tells nothing.
 type Omission struct {
-	TenantUUID string `json:"tenant_uuid" example:"11111111-1111-4111-8111-111111111111" doc:"The UUID of its tenant. It and the slug are empty for what is the whole installation's."`
+	TenantUUID string `json:"tenant_uuid" example:"11111111-1111-4111-8111-111111111111" doc:"Its tenant's UUID; empty, like the slug, if the installation's."`
 	Tenant     string `json:"tenant" example:"acme" doc:"The tenant's slug."`
 	Kind       string `json:"kind" example:"line" doc:"What it is in confd."`
 	Key        string `json:"key" example:"12" doc:"The object's id or UUID there."`

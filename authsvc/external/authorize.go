@@ -129,7 +129,8 @@ func (p *pending) row(name func(digest, user, authType string) string, authType 
 }
 
 // errUnknownState is the one refusal of a state that is unknown, used, expired, another type's, or another browser's.
-var errUnknownState = Refuse(http.StatusBadRequest, nil, "This authorization is not known in this browser: it was used already, or begun more than ten minutes ago or elsewhere")
+var errUnknownState = Refuse(http.StatusBadRequest, nil,
+	"This authorization is not known in this browser: it was used already, or begun more than ten minutes ago or elsewhere")
 
 // errLostCallback says that nothing here can take the message. The state is not used up.
 var errLostCallback = Refuse(http.StatusBadRequest, nil, "This authorization was begun on another node, or before a restart")
@@ -508,7 +509,7 @@ func (h *Host) authorizeOperation() rest.Operation {
 	return rest.Operation{
 		Method: http.MethodGet, Path: "/external/{auth_type}/authorize", Public: true,
 		ID: "authorize_external", Summary: "Where an external service sends a user back to",
-		Description: "Called by the user's browser, with the cookie that the page before has set. Each state counts once, for ten minutes, and 400 says that it does not.",
+		Description: "Called by the user's browser, with the cookie that the page before has set. Each state counts once, for ten minutes; otherwise 400.",
 		Query: []rest.Parameter{
 			{Name: "state", Description: "The state of the authorization URL.", Schema: text},
 			{Name: "code", Description: "What the service gives for tokens.", Schema: text},

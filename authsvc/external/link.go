@@ -19,8 +19,8 @@ import (
 )
 
 // Link is one user's link to one external service, on which a plugin works, for one request. A callback that a plugin has registered may
-// use the link of the request that registered it, with the context that it is given: with another one nothing is stored. Its stored data is encrypted at rest, one JSON value
-// for each user and type.
+// use the link of the request that registered it, with the context that it is given: with another one nothing is stored. Its stored data
+// is encrypted at rest, one JSON value for each user and type.
 type Link struct {
 	// Type is the plugin's; UserUUID and TenantUUID are the user's.
 	Type, UserUUID, TenantUUID string

@@ -95,7 +95,7 @@ func showCertificate(cmd *cobra.Command, _ []string) error {
 // showIssued shows the certificates that are served in the place of the gateway's own.
 func showIssued(out io.Writer, config *doctor.Config, onlyPEM bool) error {
 	if onlyPEM {
-		return errors.New("an authority has issued the gateway's certificate: clients that trust the authority need no file; give others the authority's own certificate")
+		return errors.New("an authority has issued the gateway's certificate: clients that trust it need no file; give others the authority's own certificate")
 	}
 	all, err := config.Issued()
 	for i, c := range all {

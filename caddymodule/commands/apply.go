@@ -133,7 +133,7 @@ type waiting struct {
 }
 
 // waitsFor says why a job may wait.
-const waitsFor = "The gateway that configures this Asterisk may have stopped, or may have something else to do first: its log tells. The job is done when it can"
+const waitsFor = "The gateway that configures this Asterisk may have stopped, or have something else to do first: its log tells. The job is done when it can"
 
 // awaits says once that a job waits, if it does so for long, and gives it up in the end.
 func (p plainPort) awaits(job *jobs.Job, w *waiting, out io.Writer) (err error) {

@@ -98,7 +98,7 @@ const (
 
 var (
 	demoFirst  = strings.Fields("Ada Alan Barbara Claude Donald Edsger Frances Grace Guido Hedy Jean John Ken Linus Margaret Niklaus Radia Shafi Tim Vint")
-	demoLast   = strings.Fields("Allen Berners-Lee Boole Borg Cerf Dijkstra Goldwasser Hamilton Hopper Knuth Lamarr Liskov Lovelace McCarthy Perlman Ritchie Shannon Thompson Turing Wirth Wozniak")
+	demoLast   = strings.Fields("Allen Berners-Lee Boole Borg Cerf Dijkstra Goldwasser Hamilton Hopper Knuth Lamarr Liskov Lovelace Perlman Shannon Turing")
 	demoGroup  = strings.Fields("Sales Support Accounting Purchasing Development Marketing Warehouse Reception Legal Travel")
 	demoHeader = "firstname,lastname,email,line_protocol,context,exten,voicemail_name,voicemail_number,voicemail_context,incall_exten,incall_context\n"
 )
@@ -109,7 +109,8 @@ func (d demo) fill(ctx context.Context, users int, progress func(done, of int)) 
 		return []any{map[string]any{"start": fmt.Sprint(from), "end": fmt.Sprint(from + maxDemo)}}
 	}
 	var inside, outside struct{ Name string }
-	if err := d.create(ctx, "/contexts", map[string]any{"label": "Inside", "user_ranges": numbers(demoUsers), "group_ranges": numbers(demoGroups)}, &inside); err != nil {
+	ranges := map[string]any{"label": "Inside", "user_ranges": numbers(demoUsers), "group_ranges": numbers(demoGroups)}
+	if err := d.create(ctx, "/contexts", ranges, &inside); err != nil {
 		return err
 	}
 	if err := d.create(ctx, "/contexts", map[string]any{"label": "From outside", "type": "incall", "incall_ranges": numbers(demoIncalls)}, &outside); err != nil {

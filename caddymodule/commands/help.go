@@ -54,7 +54,7 @@ func Intercept(args []string) (help string, err error) {
 	}
 	for _, name := range args[:min(len(args), 2)] {
 		if slices.Contains(replacers, name) && (name == args[0] || args[0] == "help") {
-			return "", fmt.Errorf("there is no command %s: it would put a program without ringfence in the place of this one; docs/operations.md says how to upgrade", name)
+			return "", fmt.Errorf("there is no command %s: it would replace this program by one without ringfence; docs/operations.md says how to upgrade", name)
 		}
 	}
 	if len(args) > 1 && args[0] == "help" && !strings.HasPrefix(args[1], "-") {

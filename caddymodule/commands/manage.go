@@ -185,7 +185,8 @@ func addFlags(cmd *cobra.Command) *cobra.Command {
 func addLinkFlags(cmd *cobra.Command, k operator.Kind, prefixes ...string) {
 	for word := range k.Links {
 		for _, prefix := range prefixes {
-			cmd.Flags().StringArray(prefix+word, nil, map[string]string{"add-": "Attach a ", "remove-": "Detach a "}[prefix]+word+", by its name or UUID; may be repeated")
+			does := map[string]string{"add-": "Attach a ", "remove-": "Detach a "}[prefix]
+			cmd.Flags().StringArray(prefix+word, nil, does+word+", by its name or UUID; may be repeated")
 		}
 	}
 }

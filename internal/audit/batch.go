@@ -72,7 +72,8 @@ func (b *Batch) add(ctx context.Context, tx store.Conn, row []any) error {
 
 // insertRows has one argument, however many rows there are, so its text is always the same, and short: SQLite took a hundred times as long to
 // read one with an argument for each value as to write the rows.
-const insertRows = `INSERT INTO audit (at, tenant_uuid, actor_uuid, session_uuid, request_id, service, action, resource, object, names, before, after, said, about)
+const insertRows = `INSERT INTO audit (at, tenant_uuid, actor_uuid, session_uuid, request_id, service, action, resource, object, names, before, after,
+		said, about)
 	SELECT now_utc(), as_uuid(e.value ->> 0), as_uuid(e.value ->> 1), as_uuid(e.value ->> 2), e.value ->> 3, e.value ->> 4, e.value ->> 5, e.value ->> 6,
 		e.value ->> 7, e.value ->> 8, e.value ->> 9, e.value ->> 10, e.value ->> 11, e.value ->> 12 FROM json_each(CAST($1 AS text)) AS e`
 

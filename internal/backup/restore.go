@@ -157,7 +157,7 @@ func ownData(data string) error {
 	if owner, err := user.LookupId(name[1:]); err == nil {
 		name = owner.Username
 	}
-	return fmt.Errorf("the data folder %s belongs to the user %s, whose gateway could not read what root restores: run this command as that user (sudo -u '%s')", data, name, name)
+	return fmt.Errorf("the folder %s is %s's, whose gateway could not read what root restores: run this command as that user (sudo -u '%[2]s')", data, name)
 }
 
 // putFiles renames files, in a folder by the last part of their names, to their places in the data folder.
@@ -245,7 +245,8 @@ func (f *File) stage(ctx context.Context, o Options, path string) (n int64, err 
 
 // fillSQLite writes all rows of the backup, without what triggers would add to them: those of the indexes of searches alone stay.
 func (f *File) fillSQLite(ctx context.Context, o Options, tx store.Conn) (n int64, err error) {
-	triggers, err := store.Select[struct{ Name, SQL string }](ctx, tx, `SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE '%\_search\_%' ESCAPE '\'`)
+	triggers, err := store.Select[struct{ Name, SQL string }](ctx, tx, `SELECT name, sql FROM sqlite_master
+		WHERE type = 'trigger' AND name NOT LIKE '%\_search\_%' ESCAPE '\'`)
 	if err != nil {
 		return 0, err
 	}

@@ -267,7 +267,8 @@ func (t table) setLastNumber(ctx context.Context, tx store.Conn, engine string, 
 		_, err := tx.Exec(ctx, fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s RESTART WITH %d", quoted(t.Name), quoted(t.key()[0].Name), n+1))
 		return err
 	}
-	if _, err := tx.Exec(ctx, "INSERT INTO sqlite_sequence (name, seq) SELECT $1, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = $1)", t.Name); err != nil {
+	const begin = "INSERT INTO sqlite_sequence (name, seq) SELECT $1, 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = $1)"
+	if _, err := tx.Exec(ctx, begin, t.Name); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, "UPDATE sqlite_sequence SET seq = max(seq, $2) WHERE name = $1", t.Name, n)

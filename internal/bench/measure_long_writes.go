@@ -76,8 +76,9 @@ func (b *bench) longWriteRows() (rows []row, err error) {
 			one.budget, one.verdict = millis(l.budget), judge(took < l.budget)
 		}
 		rows = append(rows, one, row{
-			what: "a change of a user meanwhile: the longest, SQLite (wall clock)", measured: fmt.Sprintf("%s (median %s)", millis(percentile(waited, 100)), millis(median(waited))),
-			budget: millis(longestWait), verdict: judge(percentile(waited, 100) < longestWait),
+			what:     "a change of a user meanwhile: the longest, SQLite (wall clock)",
+			measured: fmt.Sprintf("%s (median %s)", millis(percentile(waited, 100)), millis(median(waited))),
+			budget:   millis(longestWait), verdict: judge(percentile(waited, 100) < longestWait),
 		})
 	}
 	return rows, nil

@@ -232,7 +232,8 @@ func (b *bench) nestedRow(n *node, admin, engine string) (row, error) {
 		return row{}, err
 	}
 	rate := float64(each) / time.Since(began).Seconds()
-	line := row{what: fmt.Sprintf("100,000 users: create one with a line, a number and a voicemail, %d clients, %s", confdClients, engine), measured: fmt.Sprintf("%.0f a second", rate)}
+	what := fmt.Sprintf("100,000 users: create one with a line, a number and a voicemail, %d clients, %s", confdClients, engine)
+	line := row{what: what, measured: fmt.Sprintf("%.0f a second", rate)}
 	if engine == "PostgreSQL" {
 		line.budget, line.verdict = fmt.Sprintf("%d a second", leastNested), judge(rate > leastNested)
 	}

@@ -120,7 +120,8 @@ func certificate(subject, file, publicURL string, own bool) Finding {
 	leaf, err := read(file)
 	repair, renew := "put a certificate there", "renew it"
 	if own {
-		repair, renew = "delete it: the next start of the gateway makes one for the same key", "restart the gateway, which renews it, and compare this machine's clock"
+		repair = "delete it: the next start of the gateway makes one for the same key"
+		renew = "restart the gateway, which renews it, and compare this machine's clock"
 	}
 	switch {
 	case own && errors.Is(err, fs.ErrNotExist):
@@ -148,7 +149,10 @@ func certificate(subject, file, publicURL string, own bool) Finding {
 			return Finding{subject, OK, "it is valid until " + until, ""}
 		}
 		if err := leaf.VerifyHostname(host); err != nil {
-			return Finding{subject, Problem, "it is not for " + host + ", by which browsers reach the gateway", "restart the gateway, or use a certificate for that name, or correct RINGFENCE_PUBLIC_URL"}
+			return Finding{
+				subject, Problem, "it is not for " + host + ", by which browsers reach the gateway",
+				"restart the gateway, or use a certificate for that name, or correct RINGFENCE_PUBLIC_URL",
+			}
 		}
 		return Finding{subject, OK, "it is valid until " + until + ", also for " + host, ""}
 	}

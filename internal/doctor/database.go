@@ -53,7 +53,7 @@ func (i Installation) database(ctx context.Context) []Finding {
 	case errors.Is(err, fs.ErrPermission):
 		return []Finding{{subject, Problem, err.Error(), asUser}}
 	case err != nil && strings.HasPrefix(i.Database, open.SQLiteScheme):
-		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, or let the gateway's user read and write the file, those beside it, and its folder"}}
+		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, or let the gateway's user read and write the file, and its folder"}}
 	case err != nil:
 		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, start the server, or let it accept the connection"}}
 	}
@@ -76,7 +76,7 @@ func (i Installation) telephony(ctx context.Context, db store.DB) Finding {
 	left, err := i.LeftOut(ctx, db)
 	switch {
 	case err != nil:
-		return Finding{subject, Warning, "what is stored cannot be made files of Asterisk: " + err.Error(), "look into the gateway's log, and let the database's user read its tables"}
+		return Finding{subject, Warning, "Asterisk's files cannot be made: " + err.Error(), "see the gateway's log, and let the database's user read its tables"}
 	case len(left) > 0:
 		return Finding{
 			subject, Warning, "what is stored is not in Asterisk's files as a whole:\n  " + strings.Join(leftout.Of(left).Lines(), "\n  "),
@@ -103,7 +103,8 @@ func version(ctx context.Context, db store.DB) (Finding, bool) {
 	case have > latest:
 		return Finding{subject, Problem, fmt.Sprintf("it is at version %d, and this program knows up to %d", have, latest), "run the newer release"}, false
 	case have < latest:
-		return Finding{subject, Warning, fmt.Sprintf("it is at version %d, and this program's is %d", have, latest), "make a backup; the next start of the gateway migrates it"}, true
+		older := fmt.Sprintf("it is at version %d, and this program's is %d", have, latest)
+		return Finding{subject, Warning, older, "make a backup; the next start of the gateway migrates it"}, true
 	default:
 		return Finding{subject, OK, fmt.Sprintf("it is at version %d, which is this program's", have), ""}, true
 	}

@@ -98,7 +98,7 @@ func Examine(ctx context.Context, i Installation) []Finding {
 	findings = append(findings, i.database(ctx)...)
 	findings = append(findings, i.certificates(ctx)...)
 	if i.Config == nil {
-		findings = append(findings, Finding{"configuration", Warning, "it was not found, so that ports, the admin API and upstreams were not looked at", "name it with --config"})
+		findings = append(findings, Finding{"configuration", Warning, "it was not found: nobody looked at ports, admin API and upstreams", "name it with --config"})
 	} else {
 		holder := i.running()
 		findings = append(findings, i.Config.admin(holder))
@@ -146,7 +146,7 @@ func (c *Config) admin(holder string) Finding {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) && holder != "" {
 			return Finding{
-				subject, Problem, "its socket " + path + " is missing, although the gateway runs (process " + holder + "): it can neither be reloaded nor stopped by a command",
+				subject, Problem, "its socket " + path + " is missing, although the gateway runs (process " + holder + "): no command can reload or stop it",
 				"set RINGFENCE_ADMIN_SOCKET and RINGFENCE_DATA to what the gateway has; if they are, restart it",
 			}
 		}
@@ -204,11 +204,14 @@ func taken(subject string, err error, holder string) Finding {
 	}
 	if holder != "" {
 		return Finding{
-			subject, Warning, "somebody listens, who has no /healthz: the gateway (process " + holder + "), if its site does without ringfence_health, or another program",
+			subject, Warning, "somebody listens without /healthz: the gateway (process " + holder + "), if its site has no ringfence_health, or another program",
 			"see who it is with \"ss -ltnp\"",
 		}
 	}
-	return Finding{subject, Problem, "another program listens: " + err.Error(), "see who it is with \"ss -ltnp\", and stop it or use another port (RINGFENCE_HTTPS_PORT, RINGFENCE_HELPERS_PORT)"}
+	return Finding{
+		subject, Problem, "another program listens: " + err.Error(),
+		"see who it is with \"ss -ltnp\", and stop it or use another port (RINGFENCE_HTTPS_PORT, RINGFENCE_HELPERS_PORT)",
+	}
 }
 
 // alive reports whether a gateway answers at an address. It asks nothing that is worth protecting, so any certificate will do. A site that has
@@ -256,7 +259,7 @@ func upstream(ctx context.Context, address string) Finding {
 	dialer := net.Dialer{Timeout: patience}
 	conn, err := dialer.DialContext(ctx, network, to)
 	if err != nil {
-		return Finding{subject, Problem, "it cannot be reached: " + err.Error(), "start the daemon, or correct its address in the configuration; until then its clients get 502"}
+		return Finding{subject, Problem, "it cannot be reached: " + err.Error(), "start the daemon, or correct its address; until then its clients get 502"}
 	}
 	_ = conn.Close()
 	return Finding{subject, OK, "it accepts connections", ""}
@@ -281,7 +284,7 @@ func (i Installation) manager(ctx context.Context) Finding {
 	case errors.Is(err, ami.ErrLogin):
 		return Finding{subject, Problem, err.Error(), "compare RINGFENCE_ASTERISK_USERNAME and RINGFENCE_ASTERISK_SECRET with Asterisk's manager.conf"}
 	case err != nil:
-		return Finding{subject, Problem, "its manager interface cannot be reached: " + err.Error(), "start Asterisk, and see that manager.conf enables the interface at " + o.Address}
+		return Finding{subject, Problem, "its manager interface cannot be reached: " + err.Error(), "start Asterisk, and let manager.conf enable it at " + o.Address}
 	}
 	_ = conn.Close()
 	return Finding{subject, OK, "its manager interface at " + o.Address + " accepts the login", ""}

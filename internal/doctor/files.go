@@ -148,7 +148,7 @@ func (i Installation) asterisks() (findings []Finding) {
 	for _, folder := range i.Folders {
 		if err := Writable(folder); err != nil {
 			findings = append(findings, Finding{
-				subject, Problem, "the gateway cannot change the files in " + folder + ": " + err.Error() + "; PINs, and the files of voicemails and music, do not follow what is stored",
+				subject, Problem, "the gateway cannot change the files in " + folder + ": " + err.Error() + "; PINs, voicemails and music do not follow what is stored",
 				"give its user the right, as \"Setting it up\" in docs/apply.md does, and run this command as that user",
 			})
 		}
@@ -207,7 +207,8 @@ func (i Installation) music() Finding {
 		}
 	}
 	return Finding{
-		subject, Warning, "no file is in " + strings.Join(i.Music, " or ") + ": who is on hold hears nothing where no other music was chosen, and without the last folder Asterisk writes an ERROR at each reload",
+		subject, Warning, "no file is in " + strings.Join(i.Music, " or ") +
+			": who is on hold hears nothing where no other music was chosen, and without the last folder Asterisk writes an ERROR at each reload",
 		"put files of music into one of them (wav, gsm, sln16), or install a package that has some, such as Debian's asterisk-moh-opsound-wav",
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // upstreamWriter passes on an upstream's response, without the headers that the upstream may not send: a token, an identity,
-// another request ID, its software, an order to a server in front, and permission for other origins, which only the gate gives. Once the token has died, nothing more of the
-// response goes on: one that has not begun becomes a refusal.
+// another request ID, its software, an order to a server in front, and permission for other origins, which only the gate gives. Once the
+// token has died, nothing more of the response goes on: one that has not begun becomes a refusal.
 type upstreamWriter struct {
 	http.ResponseWriter
 	p       *passage

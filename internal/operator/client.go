@@ -126,7 +126,7 @@ func unreachable(err error) error {
 		return fmt.Errorf("%w; use a name that the certificate is for, as \"ringfence certificate\" lists them on the gateway", err)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fmt.Errorf("%w; let \"ringfence certificate --pem > gateway.pem\" print the certificate on the gateway, bring the file here, and say --cacert gateway.pem", err)
+		return fmt.Errorf("%w; run \"ringfence certificate --pem > gateway.pem\" on the gateway, bring the file here, and say --cacert gateway.pem", err)
 	}
 	return fmt.Errorf("asking the server: %w", err)
 }

@@ -197,7 +197,7 @@ type problem struct {
 // problemPart is what is said of one value of a body, or of one query parameter.
 type problemPart struct {
 	Detail    string `json:"detail" example:"Is required" doc:"What is said of it."`
-	Pointer   string `json:"pointer,omitempty" example:"#/lines/0/context" doc:"The value in the body, as a JSON pointer (RFC 6901) in a fragment: #/lines/0/context."`
+	Pointer   string `json:"pointer,omitempty" example:"#/lines/0/context" doc:"The value in the body, as a JSON pointer (RFC 6901) in a fragment."`
 	Parameter string `json:"parameter,omitempty" example:"limit" doc:"The query parameter."`
 }
 

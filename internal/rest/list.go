@@ -69,9 +69,9 @@ func (s ListSpec) Parameters() []Parameter {
 	}
 	out = append(out, []Parameter{
 		{Name: "direction", Description: "`asc` or `desc`.", Schema: &Schema{Type: "string", Enum: []string{"asc", "desc"}}},
-		{Name: "limit", Description: "How many items to answer at most; more than " + strconv.Itoa(MaxLimit) + " is taken for that.", Schema: &Schema{Type: "integer", Minimum: &one}},
+		{Name: "limit", Description: "How many items; more than " + strconv.Itoa(MaxLimit) + " is taken for that.", Schema: &Schema{Type: "integer", Minimum: &one}},
 		{Name: "offset", Description: "How many items to skip first.", Schema: &Schema{Type: "integer", Minimum: &zero}},
-		{Name: "search", Description: "Only items with a field that contains this term; case and accents do not matter.", Schema: &Schema{Type: "string", MaxLength: &longest}},
+		{Name: "search", Description: "Only items with a field that contains this, whatever case and accents.", Schema: &Schema{Type: "string", MaxLength: &longest}},
 	}...)
 	if s.Recurse {
 		out = append(out, Parameter{Name: "recurse", Description: "Also the items of the tenants below.", Schema: &Schema{Type: "boolean"}})
@@ -90,7 +90,7 @@ func (s ListSpec) Parameters() []Parameter {
 		}
 		if slices.Contains(s.Several, f) {
 			p.Repeated, p.Schema = true, &Schema{Type: "array", Items: p.Schema}
-			p.Description = "Only items with one of these values, of which there are " + strconv.Itoa(MaxSeveral) + " at most: with commas between them, or each sent by itself."
+			p.Description = "Only items with one of at most " + strconv.Itoa(MaxSeveral) + " values: with commas between them, or each sent by itself."
 		}
 		out = append(out, p)
 	}

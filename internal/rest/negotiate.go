@@ -67,7 +67,7 @@ func (s *strangers) meet(service, program string) {
 	}
 	s.mu.Unlock()
 	if !known {
-		slog.Warn("a client program sends no Accept header and gets 406; `accept lenient` in this service's directive lets it in", "service", service, "user_agent", program)
+		slog.Warn("a program sends no Accept header and gets 406; `accept lenient` in this service's directive lets it in", "service", service, "user_agent", program)
 	}
 }
 

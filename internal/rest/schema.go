@@ -386,8 +386,8 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 
 // tagTypes lists the JSON types for which a tag means something; none: all.
 var tagTypes = map[string][]string{
-	"doc": nil, "required": nil, "or": nil, "fixed": nil, "deprecated": nil, "readOnly": nil, "writeOnly": nil, "null": nil, "default": nil, "example": nil, "when": nil,
-	"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
+	"doc": nil, "required": nil, "or": nil, "fixed": nil, "deprecated": nil, "readOnly": nil, "writeOnly": nil, "null": nil, "default": nil,
+	"example": nil, "when": nil, "minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
 	"format": {"string"}, "multiline": {"string"},
 	"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
 	"minItems": {"array"}, "maxItems": {"array"}, "ref": {"string", "integer", "array"}, "names": {"string", "integer", "array"},

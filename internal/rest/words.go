@@ -14,7 +14,8 @@ import (
 var commonWords = map[string]string{
 	"/api/openapi.json": "definition, as JSON", "/api/api.yml": "definition, as YAML",
 	"acl": "ACL", "dtmf": "DTMF", "email": "e-mail", "emails": "e-mails", "firstname": "first name", "fullname": "full name", "id": "ID", "lastname": "last name",
-	"ldap": "LDAP", "pbx": "PBX", "pin": "PIN", "saml": "SAML", "sha256": "SHA-256", "sip": "SIP", "url": "URL", "username": "user name", "utc": "UTC", "uuid": "UUID", "zip": "ZIP",
+	"ldap": "LDAP", "pbx": "PBX", "pin": "PIN", "saml": "SAML", "sha256": "SHA-256", "sip": "SIP", "url": "URL", "username": "user name", "utc": "UTC",
+	"uuid": "UUID", "zip": "ZIP",
 }
 
 // Reading returns how people read a name inside of a sentence: "ring strategy". Words are those of a service ([Service.Words]). The first of

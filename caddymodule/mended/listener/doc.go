@@ -11,6 +11,6 @@
 //
 // # When it is no longer needed
 //
-// No issue is open: Caddy chose a socket for each configuration (caddyserver/caddy#5725). When caddymodule's TestNoRequestIsLostInAReload passes with `bind tcp/` instead of `bind ringfence_tcp/`: Caddy then passes one
-// socket from configuration to configuration.
+// No issue is open: Caddy chose a socket for each configuration (caddyserver/caddy#5725). When caddymodule's TestNoRequestIsLostInAReload
+// passes with `bind tcp/` instead of `bind ringfence_tcp/`: Caddy then passes one socket from configuration to configuration.
 package listener

@@ -15,7 +15,8 @@ import (
 var badTexts = map[string]string{
 	"blank": " \n", "null": "null", "list": "[]", "text": `"x"`, "number": "1", "true": "true", "truncated": `{"name":`, "two values": `{} {}`,
 	"trailing garbage": `{}x`, "byte order mark": "\ufeff{}", "not JSON": `{'a':1}`, "comment": `{/* */}`, "trailing comma": `{"name":"a",}`, "form": "name=x",
-	"deep": strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), "deep list": `{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}",
+	"deep":      strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000),
+	"deep list": `{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}",
 }
 
 // badBodies: a body that is not an object, or that two readers could read in two ways, is refused and changes nothing.

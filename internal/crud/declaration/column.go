@@ -96,7 +96,8 @@ func columnsWithin(t reflect.Type, prefix, scan string, index []int) []Column {
 		out = append(out, Column{
 			Name: prefix + name, Scan: scan + name, Kind: kindOf(f), Index: place,
 			Filled:    f.Type.Kind() == reflect.Int64 || f.Type == reflect.TypeFor[time.Time](),
-			Generated: f.Tag.Get("generated") == "true" || f.Type == idType && f.Tag.Get("readOnly") == "true", Computed: f.Tag.Get("computed") == "true", Joining: f.Tag.Get("joining") == "true",
+			Generated: f.Tag.Get("generated") == "true" || f.Type == idType && f.Tag.Get("readOnly") == "true",
+			Computed:  f.Tag.Get("computed") == "true", Joining: f.Tag.Get("joining") == "true",
 			Ref: f.Tag.Get("ref"), Owns: f.Tag.Get("owner") == "true", Fixed: f.Tag.Get("fixed") == "true", Of: f.Tag.Get("of"),
 		})
 	}

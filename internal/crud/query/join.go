@@ -119,7 +119,9 @@ func (s show[O, E]) Loader(near, far *Side, shared func() bool) Loader {
 }
 
 // fill loads the items of some objects with one query.
-func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *Side, key, id *declaration.Column, begins declaration.SQL, order string, objects []O) error {
+func (s show[O, E]) fill(
+	ctx context.Context, c store.Conn, scope string, far *Side, key, id *declaration.Column, begins declaration.SQL, order string, objects []O,
+) error {
 	found := make(map[string][]E, len(objects))
 	values := make([]any, 0, len(objects))
 	for _, o := range objects {

@@ -11,15 +11,16 @@ func (c *corpus) headers() {
 	p, token := c.w.Prefix, c.w.Token
 	for _, name := range []string{
 		"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose", "X-Ringfence-Anything", "x-ringfence-user",
-		"X_Ringfence_User", "X-Ringfence_User", "X.Ringfence.User", "X~Ringfence~User", "X-RINGFENCE-USER", "Remote-User", "X-Remote-User", "X-Forwarded-User",
-		"X_Auth_Token", "X.Auth.Token", "Wazo_Tenant", "Content_Length",
-		"X-Auth-User", "X-Auth-User-Id", "X-Auth-Username", "X-AUTH-TENANT", "X_Auth_User", "X.Auth.Username", "Forwarded", "X-Real-IP", "X_Real_IP", "True-Client-IP",
-		"X-Forwarded-Port", "X-Forwarded-Ssl", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Client-Cert", "X-Forwarded_Port",
-		"X-SSL-Client-Cert", "X-SSL-Client-S-DN", "X.SSL.Client", "SSL-Client-Verify", "X-Client-IP", "X-Client-Cert", "X-Client_Id",
-		"Client-Cert", "Client-Cert-Chain", "Client-IP", "X-WEBAUTH-USER", "X-Amzn-Oidc-Identity", "X-Original-Remote-Addr", "Remote_Addr", "Cf-Access-Authenticated-User-Email",
-		"From", "Userinfo", "X-Userinfo", "X-Id-Token", "X-Access-Token", "X-Jwt-Payload", "X-Jwt-Assertion", "Shib-Identity-Provider", "Shib-Session-ID", "AJP_REMOTE_USER",
-		"Impersonate-User", "Impersonate-Group", "Kubeflow-Userid", "X-Accel-Redirect", "X-Grafana-User", "X-Token-Subject", "X-Principal", "X-Roles", "X-Groups", "X-Email",
-		"Eppn", "Mail", "Uid", "Auth-User", "User", "X-MS-CLIENT-PRINCIPAL", "X-Endpoint-API-UserInfo", "X-Any-Other", "Wazo-Anything", "Baggage", "Signature-Input",
+		"X_Ringfence_User", "X-Ringfence_User", "X.Ringfence.User", "X~Ringfence~User", "X-RINGFENCE-USER", "Remote-User", "X-Remote-User",
+		"X-Forwarded-User", "X_Auth_Token", "X.Auth.Token", "Wazo_Tenant", "Content_Length", "X-Auth-User", "X-Auth-User-Id", "X-Auth-Username",
+		"X-AUTH-TENANT", "X_Auth_User", "X.Auth.Username", "Forwarded", "X-Real-IP", "X_Real_IP", "True-Client-IP", "X-Forwarded-Port", "X-Forwarded-Ssl",
+		"X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Client-Cert", "X-Forwarded_Port", "X-SSL-Client-Cert", "X-SSL-Client-S-DN",
+		"X.SSL.Client", "SSL-Client-Verify", "X-Client-IP", "X-Client-Cert", "X-Client_Id", "Client-Cert", "Client-Cert-Chain", "Client-IP",
+		"X-WEBAUTH-USER", "X-Amzn-Oidc-Identity", "X-Original-Remote-Addr", "Remote_Addr", "Cf-Access-Authenticated-User-Email", "From", "Userinfo",
+		"X-Userinfo", "X-Id-Token", "X-Access-Token", "X-Jwt-Payload", "X-Jwt-Assertion", "Shib-Identity-Provider", "Shib-Session-ID", "AJP_REMOTE_USER",
+		"Impersonate-User", "Impersonate-Group", "Kubeflow-Userid", "X-Accel-Redirect", "X-Grafana-User", "X-Token-Subject", "X-Principal", "X-Roles",
+		"X-Groups", "X-Email", "Eppn", "Mail", "Uid", "Auth-User", "User", "X-MS-CLIENT-PRINCIPAL", "X-Endpoint-API-UserInfo", "X-Any-Other",
+		"Wazo-Anything", "Baggage", "Signature-Input",
 	} {
 		c.both("forged "+name, http.MethodGet, p+"/pub/x", []Field{{name, "root"}}, 200)
 		c.both("forged on a public route "+name, http.MethodGet, p+"/status", []Field{{"X-Auth-Token", ""}, {name, "root"}}, 200)
@@ -65,9 +66,11 @@ func (c *corpus) framing() {
 	} {
 		ok("3.2 Connection: "+option, good, Field{"Connection", option}, Field{"Connection", "close"})
 	}
-	ok("3.2 Connection lists what is dropped", good, Field{"Connection", "close, Forwarded, X-Auth-User, Authorization"}, Field{"X-Auth-User", "root"}, Field{"Forwarded", "for=root"})
+	ok("3.2 Connection lists what is dropped", good,
+		Field{"Connection", "close, Forwarded, X-Auth-User, Authorization"}, Field{"X-Auth-User", "root"}, Field{"Forwarded", "for=root"})
 	ok("3.2 Connection lists a forged header", good, Field{"Connection", "close, X-Ringfence-User"}, Field{"X-Ringfence-User", "root"})
-	ok("upgrade to HTTP/2 in clear text", nil, Field{"Connection", "Upgrade, HTTP2-Settings, close"}, Field{"Upgrade", "h2c"}, Field{"HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA"})
+	ok("upgrade to HTTP/2 in clear text", nil,
+		Field{"Connection", "Upgrade, HTTP2-Settings, close"}, Field{"Upgrade", "h2c"}, Field{"HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA"})
 	ok("upgrade to two protocols", nil, Field{"Connection", "Upgrade, close"}, Field{"Upgrade", "websocket, h2c"})
 	ok("upgrade in two lines", nil, Field{"Connection", "Upgrade, close"}, Field{"Upgrade", "websocket"}, Field{"Upgrade", "h2c"})
 	ok("3.6 folded token", []int{401, 400}, Field{"X-Auth-Token", "a\r\n b"})
@@ -88,7 +91,8 @@ func (c *corpus) framing() {
 	add("3.9 length that covers a request", nil, head+"Content-Length: 200\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"+smuggled)
 	add("pipelined", nil, c.keep(p+"/pub/x")+c.keep(p+"/admin")+smuggled)
 	add("trailer", nil, head+"Transfer-Encoding: chunked\r\nTrailer: X-Ringfence-User\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\nX-Ringfence-User: root\r\n\r\n")
-	add("trailer that was not announced", nil, head+"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\nX-Ringfence-User: root\r\nX-Auth-Token: x\r\n\r\n")
+	add("trailer that was not announced", nil,
+		head+"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\nX-Ringfence-User: root\r\nX-Auth-Token: x\r\n\r\n")
 	add("line feeds alone", nil, "GET "+p+"/pub/x HTTP/1.1\nHost: gw\nX-Auth-Token: "+c.w.Token+"\nConnection: close\n\n")
 	add("space in the target", []int{400}, c.raw(http.MethodGet, p+"/pub/a b", nil))
 	add("HTTP/0.9", nil, "GET "+p+"/pub/x\r\n\r\n")

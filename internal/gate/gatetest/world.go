@@ -112,8 +112,8 @@ func (w World) derive(method, requestURI string) (string, error) {
 }
 
 // arriving are the headers of the corpus that may arrive, beside those of the identity: HTTP's own, and those that the gate checks.
-var arriving = regexp.MustCompile(`\A(Accept(-[A-Z][a-z]+)?|Authorization|Cache-Control|Connection|Content-(Length|Type)|Cookie|Expect|Host|Keep-Alive|Origin|Te|` +
-	`Sec-Websocket-[A-Z][a-z]+|Transfer-Encoding|Upgrade|User-Agent|Via|Wazo-Tenant|X-Auth-Token|X-Forwarded-(For|Host|Proto)|X-Request-Id)\z`)
+var arriving = regexp.MustCompile(`\A(Accept(-[A-Z][a-z]+)?|Authorization|Cache-Control|Connection|Content-(Length|Type)|Cookie|Expect|Host|Keep-Alive|` +
+	`Origin|Te|Sec-Websocket-[A-Z][a-z]+|Transfer-Encoding|Upgrade|User-Agent|Via|Wazo-Tenant|X-Auth-Token|X-Forwarded-(For|Host|Proto)|X-Request-Id)\z`)
 
 func (w World) checkIdentity(h http.Header, public bool) error {
 	want := map[string]string{

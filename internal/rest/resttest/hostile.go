@@ -97,7 +97,8 @@ func (h Hostile) Run(t *testing.T) {
 	tried, counts := 0, map[int]int{}
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
-			x := &hostile{Hostile: h, t: t, d: &d, method: strings.ToUpper(method), path: path, rand: rand.New(rand.NewPCG(seed, 0)), counts: counts} //nolint:gosec // no secret
+			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+			x := &hostile{Hostile: h, t: t, d: &d, method: strings.ToUpper(method), path: path, rand: random, counts: counts}
 			if method == "parameters" {
 				continue
 			}
@@ -166,10 +167,13 @@ func difference(before, after string) string {
 // change any more.
 func (x *hostile) headers(before string) string {
 	for name, values := range map[string][]string{
-		"Content-Type": {"text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "application/jsonp", "multipart/form-data", "/", strings.Repeat("a", 5_000)},
-		"Accept":       {"text/nothing", "application/json;q=0", "\x01", strings.Repeat("a/b,", 2_000)},
-		"Wazo-Tenant":  {"", "x", "00000000-0000-4000-8000-000000000000", "*", "\xff", strings.Repeat("0", 5_000)},
-		"If-Match":     {"x", `"`, `W/"x"`, strings.Repeat(`"a",`, 2_000)},
+		"Content-Type": {
+			"text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-16", "application/jsonp", "multipart/form-data", "/",
+			strings.Repeat("a", 5_000),
+		},
+		"Accept":      {"text/nothing", "application/json;q=0", "\x01", strings.Repeat("a/b,", 2_000)},
+		"Wazo-Tenant": {"", "x", "00000000-0000-4000-8000-000000000000", "*", "\xff", strings.Repeat("0", 5_000)},
+		"If-Match":    {"x", `"`, `W/"x"`, strings.Repeat(`"a",`, 2_000)},
 	} {
 		for _, value := range values {
 			if x.send(x.unknown(), `{"a":1}`, func(r *http.Request) { r.Header[name] = []string{value} }) < http.StatusBadRequest {
@@ -366,18 +370,23 @@ func (x *hostile) good(s *schema, depth int) string {
 
 // hostileTexts are bodies of any operation.
 var hostileTexts = []string{
-	" \n", "null", "[]", "{}", `"x"`, "1", "true", `{"name":`, `{} {}`, `{}x`, "\ufeff{}", `{'a':1}`, `{/* */}`, `{"a":1,}`, "a=b&c=d", "<a/>", "\x00", "\xff\xfe", `{"a":"\ud800"}`,
-	"{\"a\":\"\xc3\x28\"}", `{"\u0000":1}`, `{"":1}`, "{\"a\":\"\x01\"}", `{"a":1e999}`, `{"__proto__":{},"constructor":{}}`, `[{}]`, `[[]]`, `{"a":1,"a":2}`, `{"a":1,"A":2}`,
-	strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), strings.Repeat("[", 100_000), `{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}",
-	`{"a":"` + strings.Repeat("x", 200_000) + `"}`, "{" + strings.Repeat(`"a":1,`, 20_000) + `"b":1}`, strings.Repeat("9", 100_000),
+	" \n", "null", "[]", "{}", `"x"`, "1", "true", `{"name":`, `{} {}`, `{}x`, "\ufeff{}", `{'a':1}`, `{/* */}`, `{"a":1,}`, "a=b&c=d", "<a/>", "\x00",
+	"\xff\xfe", `{"a":"\ud800"}`, "{\"a\":\"\xc3\x28\"}", `{"\u0000":1}`, `{"":1}`, "{\"a\":\"\x01\"}", `{"a":1e999}`,
+	`{"__proto__":{},"constructor":{}}`, `[{}]`, `[[]]`, `{"a":1,"a":2}`, `{"a":1,"A":2}`,
+	strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), strings.Repeat("[", 100_000),
+	`{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}", `{"a":"` + strings.Repeat("x", 200_000) + `"}`,
+	"{" + strings.Repeat(`"a":1,`, 20_000) + `"b":1}`, strings.Repeat("9", 100_000),
 }
 
 // hostileValues are values of any place. Few places accept any of them.
 var hostileValues = []string{
-	"null", "true", "false", "0", "-1", "1.5", "1e-7", "1e400", "-0", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "99999999999999999999999999", "2147483648", "01", "NaN",
-	`""`, `" "`, `"1"`, `"\u0000"`, `"\ud800"`, "\"\xff\"", "\"a\x1bb\"", `"a\nb"`, `"\u2028\u202e"`, `"𝒳"`, `"%s%n"`, `"${SHELL(id)}"`, `"'; DROP TABLE x; --"`, `"../../etc/passwd"`, `"*"`, `"#"`, `"!"`,
+	"null", "true", "false", "0", "-1", "1.5", "1e-7", "1e400", "-0", "9223372036854775807", "9223372036854775808", "-9223372036854775809",
+	"99999999999999999999999999", "2147483648", "01", "NaN", `""`, `" "`, `"1"`, `"\u0000"`, `"\ud800"`, "\"\xff\"", "\"a\x1bb\"", `"a\nb"`,
+	`"\u2028\u202e"`, `"𝒳"`, `"%s%n"`, `"${SHELL(id)}"`, `"'; DROP TABLE x; --"`, `"../../etc/passwd"`, `"*"`, `"#"`, `"!"`,
 	`"00000000-0000-4000-8000-000000000000"`, `"2026-13-45T99:99:99"`, `"` + strings.Repeat("x", 100_000) + `"`, `"` + strings.Repeat("é", 300) + `"`,
-	"[]", "{}", "[null]", "[[]]", "[{}]", "[1]", `["a"]`, `["a","a"]`, `[["a"]]`, `[["a","b","c"]]`, `[["a",null]]`, `{"a":1}`, `{"":{}}`, `[{"id":0}]`, `[{"id":9223372036854775808}]`, `[{"id":null}]`,
-	`[{"uuid":"x"}]`, `[{"uuid":null}]`, `{"id":1}`, `{"uuid":"00000000-0000-4000-8000-000000000000"}`, `{"type":"user"}`, `{"type":{}}`, `{"type":"user","user_id":-1}`, `{"type":"x"}`, `{"type":null}`,
-	strings.Repeat("[", 500) + strings.Repeat("]", 500), strings.Repeat(`{"a":`, 500) + "1" + strings.Repeat("}", 500), "[" + strings.Repeat("1,", 5_000) + "1]",
+	"[]", "{}", "[null]", "[[]]", "[{}]", "[1]", `["a"]`, `["a","a"]`, `[["a"]]`, `[["a","b","c"]]`, `[["a",null]]`, `{"a":1}`, `{"":{}}`,
+	`[{"id":0}]`, `[{"id":9223372036854775808}]`, `[{"id":null}]`, `[{"uuid":"x"}]`, `[{"uuid":null}]`, `{"id":1}`,
+	`{"uuid":"00000000-0000-4000-8000-000000000000"}`, `{"type":"user"}`, `{"type":{}}`, `{"type":"user","user_id":-1}`, `{"type":"x"}`,
+	`{"type":null}`, strings.Repeat("[", 500) + strings.Repeat("]", 500), strings.Repeat(`{"a":`, 500) + "1" + strings.Repeat("}", 500),
+	"[" + strings.Repeat("1,", 5_000) + "1]",
 }

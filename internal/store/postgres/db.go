@@ -35,8 +35,8 @@ type DB struct {
 
 // Open connects to the database at a libpq address, a URL or keyword=value pairs, and returns once the server has responded. If
 // the server is unreachable, or its host unknown, the error is store.ErrUnavailable, after at most 10 s. If it refuses the login
-// or does not know the database, the error is ErrRefused, and without the right to connect a RightError: waiting does not help. The text names host and database and never the
-// password. Open does not migrate.
+// or does not know the database, the error is ErrRefused, and without the right to connect a RightError: waiting does not help. The text
+// names host and database and never the password. Open does not migrate.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	o = o.withDefaults()
 	cfg, err := parseConfig(address, o)

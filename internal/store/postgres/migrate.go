@@ -68,8 +68,8 @@ func vacant(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	var schema, taken string
-	if err := db.QueryRowContext(ctx, `SELECT coalesce(CAST(current_schema() AS text), ''), coalesce(string_agg(CAST(c.relname AS text), ', ' ORDER BY c.relname), '')
-		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	if err := db.QueryRowContext(ctx, `SELECT coalesce(CAST(current_schema() AS text), ''),
+		coalesce(string_agg(CAST(c.relname AS text), ', ' ORDER BY c.relname), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = current_schema() AND c.relname = ANY (CAST($1 AS text[]))
 		  AND NOT EXISTS (SELECT FROM pg_class m WHERE m.relnamespace = n.oid AND m.relname = $2)`, names, migrations.Table).Scan(&schema, &taken); err != nil {
 		return fmt.Errorf("looking for tables of somebody else: %w", err)

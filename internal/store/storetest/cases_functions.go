@@ -47,9 +47,9 @@ func manyRows(t *testing.T, db store.DB) {
 func fold(t *testing.T, db store.DB) {
 	for in, want := range map[string]string{
 		"": "", "Bob": "bob", "É": "e", "e\u0301": "e", "ß": "ss", "Straße": "strasse", "STRASSE": "strasse", "ẞ": "ss", "İstanbul": "istanbul", "ı": "i",
-		"Å": "a", "\u212b": "a", "\u212a": "k", "Ǆ": "ǆ", "ǅ": "ǆ", "Ñandú": "nandu", "Ω": "ω", "\u2126": "ω", "ά": "α", "ΆΣ": "ασ", "ς": "σ", "ᾳ": "α", "Ё": "е", "Й": "и",
-		"ﬁ": "ﬁ", "Łódź": "lodz", "Ærø": "aero", "Œuvre": "oeuvre", "Þór": "thor", "Đ": "d", "Ĳ": "ij", "ſ": "s", "Việt": "viet", "Ǻ": "a", "ǽ": "ae",
-		"日本": "日本", "が": "か\u3099", "한": "\u1112\u1161\u11ab", "👩‍👩‍👧": "👩‍👩‍👧", "%_\\": "%_\\", "％": "％", "A\tB\n": "a\tb\n",
+		"Å": "a", "\u212b": "a", "\u212a": "k", "Ǆ": "ǆ", "ǅ": "ǆ", "Ñandú": "nandu", "Ω": "ω", "\u2126": "ω", "ά": "α", "ΆΣ": "ασ", "ς": "σ", "ᾳ": "α",
+		"Ё": "е", "Й": "и", "ﬁ": "ﬁ", "Łódź": "lodz", "Ærø": "aero", "Œuvre": "oeuvre", "Þór": "thor", "Đ": "d", "Ĳ": "ij", "ſ": "s", "Việt": "viet",
+		"Ǻ": "a", "ǽ": "ae", "日本": "日本", "が": "か\u3099", "한": "\u1112\u1161\u11ab", "👩‍👩‍👧": "👩‍👩‍👧", "%_\\": "%_\\", "％": "％", "A\tB\n": "a\tb\n",
 	} {
 		if got := store.Fold(in); got != want {
 			t.Errorf("Fold(%q) = %q, want %q", in, got, want)

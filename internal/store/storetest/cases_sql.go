@@ -111,7 +111,10 @@ func constraints(t *testing.T, db store.DB) {
 		postgres, sqlite string
 	}{
 		{"primary key", "INSERT INTO st_user (id, name) VALUES (1, 'x')", store.Unique, "st_user_pkey", "st_user.id"},
-		{"unique", "INSERT INTO st_user (id, tenant, name, exten) SELECT 2, tenant, name, exten FROM st_user", store.Unique, "st_user_exten", "st_user.tenant, st_user.exten"},
+		{
+			"unique", "INSERT INTO st_user (id, tenant, name, exten) SELECT 2, tenant, name, exten FROM st_user",
+			store.Unique, "st_user_exten", "st_user.tenant, st_user.exten",
+		},
 		{"foreign key", "INSERT INTO st_child (user_id) VALUES (99)", store.ForeignKey, "st_child_user_id_fkey", ""},
 		{"not null", "INSERT INTO st_user (id, name) VALUES (3, NULL)", store.NotNull, "st_user.name", "st_user.name"},
 		{"check", "INSERT INTO st_user (id, name, score) VALUES (4, 'x', -1)", store.Check, "st_score", "st_score"},

@@ -143,7 +143,10 @@ func attempts(t *testing.T, db store.DB) {
 			fn   func() error
 			want func(err error) bool
 		}{
-			"a failed statement": {func() error { return errors.Join(add(2, "bob"), add(1, "again")) }, func(err error) bool { return store.IsConstraint(err, store.Unique) }},
+			"a failed statement": {
+				func() error { return errors.Join(add(2, "bob"), add(1, "again")) },
+				func(err error) bool { return store.IsConstraint(err, store.Unique) },
+			},
 			"a failed query": {func() error {
 				_, err := store.Select[int](ctx, tx, insertUser+" RETURNING id", 1, "again")
 				return err

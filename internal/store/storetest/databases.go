@@ -119,7 +119,8 @@ func NewDatabase(tb testing.TB, server string, migrated bool) string {
 	}
 	name := databaseName(tb.Name())
 	// A server that does not wait for its disk copies files four times faster than it logs each page of the copy.
-	copies, err := store.Get[bool](tb.Context(), admin, "SELECT current_setting('fsync') = 'off' AND CAST(current_setting('server_version_num') AS integer) >= 150000")
+	copies, err := store.Get[bool](tb.Context(), admin,
+		"SELECT current_setting('fsync') = 'off' AND CAST(current_setting('server_version_num') AS integer) >= 150000")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,7 +11,9 @@ import (
 
 // Where distributions put slapd, its schemas and its modules.
 var (
-	programs      = []string{"/usr/sbin/slapd", "/usr/local/libexec/slapd", "/usr/libexec/slapd", "/usr/lib/openldap/slapd", "/opt/homebrew/opt/openldap/libexec/slapd"}
+	programs = []string{
+		"/usr/sbin/slapd", "/usr/local/libexec/slapd", "/usr/libexec/slapd", "/usr/lib/openldap/slapd", "/opt/homebrew/opt/openldap/libexec/slapd",
+	}
 	schemaFolders = []string{"/etc/ldap/schema", "/etc/openldap/schema", "/usr/local/etc/openldap/schema", "/opt/homebrew/etc/openldap/schema"}
 	moduleFolders = []string{"/usr/lib/ldap", "/usr/lib/openldap", "/usr/lib64/openldap", "/usr/libexec/openldap", "/usr/local/libexec/openldap"}
 )
@@ -57,7 +59,8 @@ func (s *Server) prepare() error {
 	if err := os.WriteFile(s.path("entries.ldif"), []byte(strings.Join(s.ldif, "\n\n")), 0o600); err != nil {
 		return err
 	}
-	out, err := exec.Command(s.program, "-T", "add", "-f", s.path("slapd.conf"), "-l", s.path("entries.ldif")).CombinedOutput() //nolint:gosec,noctx // slapd itself
+	add := exec.Command(s.program, "-T", "add", "-f", s.path("slapd.conf"), "-l", s.path("entries.ldif")) //nolint:gosec,noctx // slapd itself
+	out, err := add.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("loading the entries: %w:\n%s", err, out)
 	}
