@@ -37,8 +37,9 @@ func (s *server) acmeTenant(admin string, d *ldaptest.Server) string {
 }
 
 func TestLDAPLogin(t *testing.T) {
-	d := ldaptest.Start(t)
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
+		d := ldaptest.Start(t)
 		s := newLDAPServer(t, db, d)
 		admin := s.admin()
 		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme","domain_names":["Acme.example"]}`).Want(200).Text("uuid")

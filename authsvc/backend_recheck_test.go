@@ -15,6 +15,7 @@ import (
 // A user whom the directory's administrator has locked gets no more tokens, by password or by refresh token. A live token stays
 // valid until it expires, or until the user is disabled here.
 func TestRefreshTokensOfADirectory(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		d := ldaptest.Start(t)
 		s := newLDAPServer(t, db, d)
