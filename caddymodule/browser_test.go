@@ -32,14 +32,41 @@ type browser struct {
 	urls       []string
 }
 
-// newBrowser starts a browser with a new profile, which accepts the self-signed certificate.
+// shared is the browser in which all tests have pages, which accepts any certificate. It is started once it is needed: starting it takes longer than
+// most of what a test does with it.
+var shared struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if shared.end != nil {
+		shared.end()
+	}
+	os.Exit(status)
+}
+
+// newBrowser opens a page with a profile of its own, which accepts the self-signed certificate.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
-	return startBrowser(t, chromedp.IgnoreCertErrors)
+	if shared.end == nil {
+		started, end := startBrowser(context.Background(), t, chromedp.IgnoreCertErrors)
+		if _, err := chromedp.Run(started, chromedp.Title()); err != nil {
+			end()
+			t.Fatalf("starting a browser: %v", err)
+		}
+		shared.Context, shared.end = started, end
+	}
+	within, cancel := context.WithTimeout(shared, 5*pagePatience)
+	t.Cleanup(cancel)
+	page, cancel := chromedp.NewContext(within, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	return watchPage(page, t)
 }
 
 // startBrowser starts a browser with a new profile and more options.
-func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
+func startBrowser(ctx context.Context, t *testing.T, more ...chromedp.ExecAllocatorOption) (context.Context, context.CancelFunc) {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -55,15 +82,16 @@ func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 		t.Skip("chromium is not installed (Debian: apt-get install chromium)")
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.ExecPath(program), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.WindowSize(1280, 900), chromedp.Flag("force-prefers-reduced-motion", true)) // a click misses what still scrolls
-	options = append(options, more...)
-	within, cancel := context.WithTimeout(t.Context(), 5*pagePatience)
-	t.Cleanup(cancel)
-	allocator, cancel := chromedp.NewExecAllocator(within, options...)
-	t.Cleanup(cancel)
-	page, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
+	allocator, end := chromedp.NewExecAllocator(ctx, append(options, more...)...)
+	page, _ := chromedp.NewContext(allocator) // ended with the browser
+	return page, end
+}
+
+// watchPage records what the page complains of, and what it requests.
+func watchPage(page context.Context, t *testing.T) *browser {
+	t.Helper()
 	b := &browser{Context: page, asked: map[string]bool{}}
 	// Violations of the content security policy are errors in the console.
 	messages, requests := chromedp.Console(b), chromedp.Events(b, network.RequestWillBeSent)
@@ -93,7 +121,7 @@ func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 		}
 	}()
 	if _, err := chromedp.Call(b, network.Enable, network.EnableParams{}); err != nil {
-		t.Fatalf("starting %s: %v", program, err)
+		t.Fatalf("opening a page: %v", err)
 	}
 	return b
 }
@@ -112,7 +140,7 @@ func (b *browser) shoot(t *testing.T, name string) {
 	t.Helper()
 	folder := os.Getenv("CONSOLE_SCREENSHOTS")
 	if folder == "" {
-		folder = t.TempDir()
+		return
 	}
 	picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
 	if err != nil {

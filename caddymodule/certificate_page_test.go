@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -253,7 +254,11 @@ func documented(t *testing.T) string {
 
 // A person who opens the gateway accepts the certificate once: the browser lets the next visit through, also after a restart.
 func TestCertificateInABrowser(t *testing.T) {
-	b := startBrowser(t)
+	within, cancel := context.WithTimeout(t.Context(), 5*pagePatience)
+	t.Cleanup(cancel)
+	page, end := startBrowser(within, t)
+	t.Cleanup(end)
+	b := watchPage(page, t)
 	g := loadDefault(t, "")
 	// warned waits for the warning or the page.
 	warned := func() bool {
