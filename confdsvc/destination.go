@@ -387,6 +387,8 @@ type destinationKind struct {
 	// refs are the keys that name objects, the one where it leads first. shows are those that show an attribute of that object.
 	refs  []reference
 	shows []shown
+	// check, if set, refuses keys because of what they lead to, which exists.
+	check func(ctx context.Context, c store.Conn, keys any) error
 }
 
 // kind returns a kind with the keys of T. The file of a resource that calls, or keys, lead to adds it to destinationKinds, or funcKeyKinds.
@@ -406,22 +408,10 @@ type (
 		SkillRuleVariables map[string]string `json:"skill_rule_variables" doc:"Variables for the skill rule."`
 		Label              *string           `json:"queue_label,omitempty" readOnly:"true" shows:"label" example:"Support" doc:"The label of the queue."`
 	}
-	toConference struct {
-		ConferenceID ID      `json:"conference_id" required:"true" ref:"conferences.id"`
-		Name         *string `json:"conference_name,omitempty" readOnly:"true" shows:"name" example:"Weekly meeting" doc:"The name of the conference."`
-	}
-	toIVR struct {
-		IVRID ID      `json:"ivr_id" required:"true" ref:"ivr.id" doc:"The number of the menu."`
-		Name  *string `json:"ivr_name,omitempty" readOnly:"true" shows:"name" example:"Welcome" doc:"The name of the menu."`
-	}
 	toSwitchboard struct {
 		SwitchboardUUID string   `json:"switchboard_uuid" required:"true" ref:"switchboards.uuid" format:"uuid" doc:"The UUID of the switchboard."`
 		RingTime        *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 		Name            *string  `json:"switchboard_name,omitempty" readOnly:"true" shows:"name" example:"Reception" doc:"The name of the switchboard."`
-	}
-	toOutcall struct {
-		OutcallID ID     `json:"outcall_id" required:"true" ref:"outcalls.id" doc:"The number of the outgoing call."`
-		Exten     string `json:"exten" required:"true" pattern:"^[0-9]{1,255}$" example:"0123456789"`
 	}
 	// ToExtension leads calls to a number.
 	ToExtension struct {
@@ -467,10 +457,7 @@ var subKeys = map[string]string{"hangup": "cause", "application": "application"}
 var destinationKinds = []destinationKind{
 	kind[noKeys]("none", ""),
 	kind[toQueue]("queue", ""),
-	kind[toConference]("conference", ""),
-	kind[toIVR]("ivr", ""),
 	kind[toSwitchboard]("switchboard", ""),
-	kind[toOutcall]("outcall", ""),
 	kind[ToExtension]("extension", ""),
 	kind[ToSound]("sound", ""),
 	kind[ToCommand]("custom", ""),
@@ -615,6 +602,9 @@ func (d *Destination) columnsOf(ctx context.Context, c store.Conn, e *crud.Engin
 			return nil, nil, missing(r, cmp.Or(title, laterTitles[r.path]), value)
 		}
 		columns, values = append(columns, r.key), append(values, value)
+	}
+	if d.kind.check != nil {
+		return columns, values, d.kind.check(ctx, c, d.keys)
 	}
 	return columns, values, nil
 }

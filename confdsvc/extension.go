@@ -83,6 +83,9 @@ var (
 	outcallPattern = regexp.MustCompile(`^_?\+?[*#0-9_XxZzNn\[\].!-]*$`)
 )
 
+// numberRules refuse a new number of an extension. The file of what may have numbers without extensions adds its own.
+var numberRules []func(ctx context.Context, c store.Conn, x *Extension) error
+
 // enableExtension reads the attribute that older clients send instead of enabled.
 func enableExtension(_ context.Context, _ store.Conn, change *crud.Change[Extension]) error {
 	if change.Sent.Has("commented") && !change.Sent.Has("enabled") {
@@ -108,6 +111,11 @@ func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Exten
 		e := apierr.New(apierr.Invalid, "exten: ['String does not match expected pattern.']").On("exten")
 		e.ID = rest.BareError
 		return e
+	}
+	for _, rule := range numberRules {
+		if err := rule(ctx, c, x); err != nil {
+			return err
+		}
 	}
 	if old == nil {
 		return nil

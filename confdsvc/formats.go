@@ -45,6 +45,14 @@ func init() {
 			Doc: "A number as it is dialled, or a pattern of numbers behind an underscore.",
 		},
 		rest.Format{
+			Name: "permitted-number", Pattern: `^(?:_?\+?[0-9NXZ*#\-\[\]]+[.!]?){1,40}$`, Example: "_0900X.",
+			Doc: "A number as it is dialled, or a pattern of numbers; the underscore before a pattern may be missing.",
+		},
+		rest.Format{
+			Name: "prefix", Pattern: `^(\+|\+?[0-9#*]+)$`, Example: "+33",
+			Doc: "What stands before a number: digits, * and #, behind a plus sign or not, or that alone.",
+		},
+		rest.Format{
 			Name: "context-name", Pattern: `^[A-Za-z0-9_-]{1,79}$`, Example: "default",
 			Doc: "The name of a context.",
 		},

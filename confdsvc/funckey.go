@@ -317,11 +317,6 @@ type (
 
 		QueueID ID `json:"queue_id" required:"true" ref:"queues.id"`
 	}
-	keyCallsConference struct {
-		keyHref
-
-		ConferenceID ID `json:"conference_id" required:"true" ref:"conferences.id"`
-	}
 	// KeyService switches a service.
 	KeyService struct {
 		keyHref
@@ -346,19 +341,6 @@ type (
 
 		Transfer string `json:"transfer" required:"true" enum:"blind,attended" doc:"The kind of transfer: blind or attended."`
 	}
-	keyParksAt struct {
-		keyHref
-
-		ParkingLotID ID      `json:"parking_lot_id" required:"true" ref:"parkinglots.id"`
-		Position     int64   `json:"position" required:"true" minimum:"1" maximum:"2147483647"`
-		Name         *string `json:"parking_lot_name" readOnly:"true" shows:"name"`
-	}
-	keyParks struct {
-		keyHref
-
-		ParkingLotID ID      `json:"parking_lot_id" required:"true" ref:"parkinglots.id"`
-		Name         *string `json:"parking_lot_name" readOnly:"true" shows:"name"`
-	}
 	keyFilters struct {
 		keyHref
 
@@ -378,13 +360,10 @@ type (
 // funcKeyKinds are the types of a function key's destination. Those of resources that are not declared yet are refused as not found.
 var funcKeyKinds = []destinationKind{
 	kind[keyCallsQueue]("queue", ""),
-	kind[keyCallsConference]("conference", ""),
 	kind[KeyService]("service", ""),
 	kind[KeyDials]("custom", ""),
 	kind[KeyForwards]("forward", ""),
 	kind[keyTransfers]("transfer", ""),
-	kind[keyParksAt]("park_position", ""),
-	kind[keyParks]("parking", ""),
 	kind[keyFilters]("bsfilter", ""),
 	kind[keyAgent]("agent", ""),
 	kind[keyRecords]("onlinerec", ""),

@@ -46,7 +46,6 @@ type Group struct {
 	Members    GroupMembers   `json:"members" readOnly:"true" doc:"What rings."`
 	Schedules  []ScheduleRef  `json:"schedules" readOnly:"true"`
 
-	// The rest belongs to resources that this service does not have yet.
 	CallPermissions []CallPermissionRef `json:"call_permissions" readOnly:"true"`
 }
 

@@ -4,8 +4,8 @@ import "github.com/ringfence/ringfence/internal/crud"
 
 // laterTitles are what refusals call objects of collections that this service does not have yet, and that destinations lead to, by their paths.
 var laterTitles = map[string]string{
-	"agents": "Agent", "applications": "Application", "callfilters/members": "FilterMember", "conferences": "Conference", "ivr": "IVR",
-	"outcalls": "Outcall", "parkinglots": "ParkingLot", "queues": "Queue", "switchboards": "Switchboard",
+	"agents": "Agent", "applications": "Application", "callfilters/members": "FilterMember",
+	"queues": "Queue", "switchboards": "Switchboard",
 }
 
 // Objects of collections that this service does not have yet, as other objects show them: null, or an empty list.
@@ -22,18 +22,6 @@ type (
 		Name string `json:"name"`
 		crud.Hrefs
 	}
-	// CallPermissionRef is a call permission as users and groups show it.
-	CallPermissionRef struct {
-		ID   int64  `json:"id"`
-		Name string `json:"name"`
-		crud.Hrefs
-	}
-	// ConferenceRef is a conference as its extension shows it.
-	ConferenceRef struct {
-		ID   int64   `json:"id"`
-		Name *string `json:"name"`
-		crud.Hrefs
-	}
 	// EndpointIAXRef is an IAX endpoint as its trunk shows it.
 	EndpointIAXRef struct {
 		ID   int64  `json:"id"`
@@ -48,18 +36,6 @@ type (
 	// MOHFile is a file of a music on hold.
 	MOHFile struct {
 		Name string `json:"name"`
-	}
-	// OutcallRef is an outgoing call as its extension and its trunks show it.
-	OutcallRef struct {
-		ID   int64  `json:"id"`
-		Name string `json:"name"`
-		crud.Hrefs
-	}
-	// ParkingLotRef is a parking lot as its extension shows it.
-	ParkingLotRef struct {
-		ID   int64   `json:"id"`
-		Name *string `json:"name"`
-		crud.Hrefs
 	}
 	// QueueRef is a queue as users and its extension show it.
 	QueueRef struct {

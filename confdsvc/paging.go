@@ -32,6 +32,11 @@ type keyToPaging struct {
 	PagingID ID `json:"paging_id" required:"true" ref:"pagings.id" doc:"The number of the paging."`
 }
 
+const (
+	pagingCallers crud.Relation[Paging, User] = "confd_paging_caller"
+	pagingMembers crud.Relation[Paging, User] = "confd_paging_member"
+)
+
 func init() {
 	resources = append(resources, declarePagings)
 	funcKeyKinds = append(funcKeyKinds, kind[keyToPaging]("paging", ""))
@@ -46,14 +51,15 @@ func declarePagings(e *crud.Engine) {
 		Order: columns, Filters: columns, Search: columns,
 	})
 	for _, is := range []struct {
+		relation     crud.Relation[Paging, User]
 		one, several string
 		users        func(p *Paging) *[]UserRef
 	}{
-		{"caller", "callers", func(p *Paging) *[]UserRef { return &p.Callers.Users }},
-		{"member", "members", func(p *Paging) *[]UserRef { return &p.Members.Users }},
+		{pagingCallers, "caller", "callers", func(p *Paging) *[]UserRef { return &p.Callers.Users }},
+		{pagingMembers, "member", "members", func(p *Paging) *[]UserRef { return &p.Members.Users }},
 	} {
 		crud.Link[Paging, User]{
-			Table: "confd_paging_" + is.one, Path: is.several + "/users", Only: []string{"set"}, LeftShows: []crud.Show{crud.Many(is.users)},
+			Relation: is.relation, Path: is.several + "/users", Only: []string{"set"}, LeftShows: []crud.Show{crud.Many(is.users)},
 			Set: &crud.List{ID: "update_paging_" + is.one + "_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
 		}.On(e)
 	}

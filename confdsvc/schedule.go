@@ -16,7 +16,7 @@ type Schedule struct {
 	ID         ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name       *string `db:"name" json:"name" maxLength:"128"`
-	Timezone   *string `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris" doc:"The name of a time zone, not checked. Null: the tenant's."`
+	Timezone   *string `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris" doc:"The name of a time zone, not checked. Null: the machine's."`
 
 	ClosedDestination Destination `json:"closed_destination" required:"true" doc:"Where calls go outside all open periods; none once what it led to is deleted."`
 
@@ -29,7 +29,7 @@ type Schedule struct {
 	Users    []UserRef    `json:"users" readOnly:"true"`
 	Groups   []GroupRef   `json:"groups" readOnly:"true"`
 	Queues   []QueueRef   `json:"queues" readOnly:"true"`
-	Outcalls []OutcallRef `json:"outcalls" readOnly:"true" doc:"There are none."`
+	Outcalls []OutcallRef `json:"outcalls" readOnly:"true" doc:"The outgoing calls."`
 }
 
 // SchedulePeriod is a part of each of some days.
@@ -68,16 +68,22 @@ type ScheduleRef struct {
 	crud.Hrefs
 }
 
-func init() {
-	resources = append(resources, declareSchedules)
-}
+const (
+	userSchedules   crud.Relation[User, Schedule]   = "confd_user_schedule"
+	groupSchedules  crud.Relation[Group, Schedule]  = "confd_group_schedule"
+	incallSchedules crud.Relation[Incall, Schedule] = "confd_incall_schedule"
+)
+
+var scheduleDestinations = holds[Schedule]("of_schedule_id")
+
+func init() { resources = append(resources, declareSchedules) }
 
 func declareSchedules(e *crud.Engine) {
 	columns := []string{"name", "id", "timezone"}
 	crud.Collect(e, crud.Resource[Schedule]{
 		Path: "schedules", Singular: "schedule", Param: "schedule_id", Table: "confd_schedule", Keys: []string{"id"},
 		About: "When calls are taken, and where they go at other times.", Lists: []string{"name", "open_periods", "closed_destination", "enabled"},
-		Order: columns, Filters: columns, Search: columns, Beside: []crud.Beside[Schedule]{holds[Schedule]("of_schedule_id").beside(e)},
+		Order: columns, Filters: columns, Search: columns, Beside: []crud.Beside[Schedule]{scheduleDestinations.beside(e)},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Schedule]) error {
 			for i, p := range change.New.OpenPeriods.V {
 				if p.End < p.Start {
@@ -92,14 +98,14 @@ func declareSchedules(e *crud.Engine) {
 			return nil
 		},
 	})
-	hasSchedule(e, "confd_user_schedule", func(u *User) *[]ScheduleRef { return &u.Schedules }, crud.Many(func(s *Schedule) *[]UserRef { return &s.Users }))
-	hasSchedule(e, "confd_group_schedule", func(g *Group) *[]ScheduleRef { return &g.Schedules }, crud.Many(func(s *Schedule) *[]GroupRef { return &s.Groups }))
-	hasSchedule(e, "confd_incall_schedule", func(i *Incall) *[]ScheduleRef { return &i.Schedules },
+	hasSchedule(e, userSchedules, func(u *User) *[]ScheduleRef { return &u.Schedules }, crud.Many(func(s *Schedule) *[]UserRef { return &s.Users }))
+	hasSchedule(e, groupSchedules, func(g *Group) *[]ScheduleRef { return &g.Schedules }, crud.Many(func(s *Schedule) *[]GroupRef { return &s.Groups }))
+	hasSchedule(e, incallSchedules, func(i *Incall) *[]ScheduleRef { return &i.Schedules },
 		crud.Many(func(s *Schedule) *[]IncallRef { return &s.Incalls }))
 }
 
-func hasSchedule[T any](e *crud.Engine, table string, field func(o *T) *[]ScheduleRef, shows crud.Show) {
-	crud.Link[T, Schedule]{Table: table, LeftHas: crud.AtMostOne, LeftShows: []crud.Show{crud.Many(field)}, RightShows: []crud.Show{shows}}.On(e)
+func hasSchedule[T any](e *crud.Engine, relation crud.Relation[T, Schedule], field func(o *T) *[]ScheduleRef, shows crud.Show) {
+	crud.Link[T, Schedule]{Relation: relation, LeftHas: crud.AtMostOne, LeftShows: []crud.Show{crud.Many(field)}, RightShows: []crud.Show{shows}}.On(e)
 }
 
 func endsEarly(field string, at int) error {

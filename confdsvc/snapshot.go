@@ -14,34 +14,50 @@ type Snapshot struct {
 	// Slugs are the tenants' short names, by UUID.
 	Slugs map[string]string
 
-	Contexts   []*Context
-	Users      []*User
-	Lines      []*Line
-	Extensions []*Extension
-	Features   []*ExtensionFeature
-	Voicemails []*Voicemail
-	Groups     []*Group
-	Incalls    []*Incall
-	Music      []*MOH
-	Keys       []*FuncKeyTemplate
-	Customs    []*EndpointCustom
-	Transports []*SIPTransport
+	Contexts        []*Context
+	Users           []*User
+	Lines           []*Line
+	Extensions      []*Extension
+	Features        []*ExtensionFeature
+	Voicemails      []*Voicemail
+	Groups          []*Group
+	Incalls         []*Incall
+	Music           []*MOH
+	Schedules       []*Schedule
+	Menus           []*IVR
+	Conferences     []*Conference
+	ParkingLots     []*ParkingLot
+	Outcalls        []*Outcall
+	CallPermissions []*CallPermission
+	Pagings         []*Paging
+	Keys            []*FuncKeyTemplate
+	Customs         []*EndpointCustom
+	Transports      []*SIPTransport
 	// Endpoints have the options of their templates.
 	Endpoints []*EndpointSIP
 
 	VoicemailGeneral map[string]string
 	Zones            []ZoneMessage
 
-	Includes         map[ID][]ID     // contexts that a context includes, in order
-	UserLines        map[ID][]ID     // the lines of a user, the main one first
-	LineUsers        map[ID][]ID     // the users of a line, its main one first
-	LineExtensions   map[ID][]ID     // the numbers of a line
-	LineSIP          map[ID]string   // the SIP endpoint of a line
-	LineCustom       map[ID]ID       // the custom endpoint of a line
-	UserVoicemail    map[ID]ID       // the voicemail of a user
-	GroupExtensions  map[string][]ID // the numbers of a group
-	GroupUsers       map[string][]ID // the members of a group that are users, in order
-	IncallExtensions map[ID][]ID     // the numbers of an incall
+	Includes             map[ID][]ID     // contexts that a context includes, in order
+	UserLines            map[ID][]ID     // the lines of a user, the main one first
+	LineUsers            map[ID][]ID     // the users of a line, its main one first
+	LineExtensions       map[ID][]ID     // the numbers of a line
+	LineSIP              map[ID]string   // the SIP endpoint of a line
+	LineCustom           map[ID]ID       // the custom endpoint of a line
+	UserVoicemail        map[ID]ID       // the voicemail of a user
+	GroupExtensions      map[string][]ID // the numbers of a group
+	GroupUsers           map[string][]ID // the members of a group that are users, in order
+	IncallExtensions     map[ID][]ID     // the numbers of an incall
+	ConferenceExtensions map[ID][]ID     // the numbers of a conference
+	ParkingExtensions    map[ID][]ID     // the number of a parking lot
+	UserCallPermissions  map[ID][]ID     // the call permissions of a user
+	GroupCallPermissions map[string][]ID // the call permissions of a group
+	PagingCallers        map[ID][]ID     // the users who may speak by a paging
+	PagingMembers        map[ID][]ID     // the users who are heard
+	UserSchedule         map[ID]ID       // the schedule of a user
+	GroupSchedule        map[string]ID   // the schedule of a group
+	IncallSchedule       map[ID]ID       // the schedule of an incall
 }
 
 // Snapshots reads snapshots.
@@ -97,6 +113,13 @@ func (s *Snapshot) parts() []reading {
 		whole(&s.Groups),
 		rows(&s.Incalls, incallDestinations.all),
 		rows(&s.Music, nil),
+		rows(&s.Schedules, scheduleDestinations.all),
+		rows(&s.Menus, ivrDestinations.all),
+		rows(&s.Conferences, nil),
+		rows(&s.ParkingLots, nil),
+		rows(&s.Pagings, nil),
+		whole(&s.Outcalls),
+		rows(&s.CallPermissions, nil),
 		whole(&s.Keys),
 		rows(&s.Customs, nil),
 		rows(&s.Transports, nil),
@@ -114,6 +137,15 @@ func (s *Snapshot) parts() []reading {
 		lists(groupExtensions, &s.GroupExtensions),
 		lists(groupUsers, &s.GroupUsers),
 		lists(incallExtensions, &s.IncallExtensions),
+		lists(conferenceExtensions, &s.ConferenceExtensions),
+		lists(parkingExtensions, &s.ParkingExtensions),
+		lists(userCallPermissions, &s.UserCallPermissions),
+		lists(groupCallPermissions, &s.GroupCallPermissions),
+		lists(pagingCallers, &s.PagingCallers),
+		lists(pagingMembers, &s.PagingMembers),
+		ones(userSchedules, &s.UserSchedule),
+		ones(groupSchedules, &s.GroupSchedule),
+		ones(incallSchedules, &s.IncallSchedule),
 	}
 }
 

@@ -83,18 +83,23 @@ func declareTrunks(e *crud.Engine) {
 		},
 	})
 	declareTrunkEndpoint(e, trunkSIP, "sip_uuid", func(o *EndpointSIP) any { return o.UUID },
-		crud.One(func(t *Trunk) **TrunkSIP { return &t.EndpointSIP }), func(o *EndpointSIP) **EndpointTrunk { return &o.Trunk })
+		[]crud.Show{
+			crud.One(func(t *Trunk) **TrunkSIP { return &t.EndpointSIP }), crud.One(func(t *OutcallTrunk) **TrunkSIP { return &t.EndpointSIP }),
+		}, func(o *EndpointSIP) **EndpointTrunk { return &o.Trunk })
 	declareTrunkEndpoint(e, trunkCustom, "custom_id", func(o *EndpointCustom) any { return o.ID },
-		crud.One(func(t *Trunk) **EndpointCustomRef { return &t.EndpointCustom }), func(o *EndpointCustom) **EndpointTrunk { return &o.Trunk })
+		[]crud.Show{
+			crud.One(func(t *Trunk) **EndpointCustomRef { return &t.EndpointCustom }),
+			crud.One(func(t *OutcallTrunk) **EndpointCustomRef { return &t.EndpointCustom }),
+		}, func(o *EndpointCustom) **EndpointTrunk { return &o.Trunk })
 }
 
 // declareTrunkEndpoint declares the relation with endpoints of one kind.
 func declareTrunkEndpoint[E any](
-	e *crud.Engine, relation crud.Relation[Trunk, E], column string, key func(o *E) any, shown crud.Show, trunk func(o *E) **EndpointTrunk,
+	e *crud.Engine, relation crud.Relation[Trunk, E], column string, key func(o *E) any, shown []crud.Show, trunk func(o *E) **EndpointTrunk,
 ) {
 	crud.Link[Trunk, E]{
 		Relation: relation, Table: "confd_trunk_endpoint", RightColumn: column, Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
-		LeftShows: []crud.Show{shown}, RightShows: []crud.Show{crud.One(trunk)}, LeftDeleted: crud.Cascade,
+		LeftShows: shown, RightShows: []crud.Show{crud.One(trunk)}, LeftDeleted: crud.Cascade,
 		Allow: crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, notOf[Trunk]("Line", column, key)),
 	}.On(e)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// A telephone user costs as many statements as were counted when this was written: 17 to make it, and 16 to read it for the reply,
+// A telephone user costs as many statements as were counted when this was written: 18 to make it, and 16 to read it for the reply,
 // which has the line's whole endpoint.
 func TestTelephoneUserStatements(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -20,7 +20,7 @@ func TestTelephoneUserStatements(t *testing.T) {
 		c.Create("/users", telephoneUser(in, "1000000"))
 		n.Store(0)
 		c.Create("/users", telephoneUser(in, "1000001"))
-		if n.Load() > 33 {
+		if n.Load() > 34 {
 			t.Errorf("%d statements", n.Load())
 		}
 	})
