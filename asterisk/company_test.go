@@ -2,6 +2,7 @@ package asterisk_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/ringfence/ringfence/confdsvc"
@@ -106,4 +107,49 @@ func mustJSON(tb testing.TB, value any) []byte {
 		tb.Fatal(err)
 	}
 	return text
+}
+
+// addCalls gives the company a menu with a schedule, conferences, a parking lot and a paging.
+func addCalls(tb testing.TB, s *confdsvc.Snapshot) {
+	tb.Helper()
+	for exten, in := range map[string]string{"400": inside, "401": inside, "700": inside, "5550101": public} {
+		number := map[string]confdsvc.ID{"400": 40, "401": 41, "700": 70, "5550101": 51}[exten]
+		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: number, TenantUUID: acme, Exten: exten, Context: in, Enabled: true})
+	}
+	slices.SortFunc(s.Extensions, func(a, b *confdsvc.Extension) int { return int(a.ID - b.ID) })
+	s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: "paging", Exten: "_*11.", Context: "xivo-features", Enabled: true})
+	s.Conferences = []*confdsvc.Conference{
+		read[confdsvc.Conference](tb, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Open", "max_users": 0, "announce_only_user": true}`),
+		read[confdsvc.Conference](tb, `{"id": 2, "tenant_uuid": "`+acme+`", "name": "Board", "max_users": 2, "pin": "12", "admin_pin": "34", "quiet_join_leave": true,
+			"record": true, "music_on_hold": "default"}`),
+	}
+	s.ConferenceExtensions = map[confdsvc.ID][]confdsvc.ID{1: {40}, 2: {41}}
+	s.ParkingLots = []*confdsvc.ParkingLot{
+		read[confdsvc.ParkingLot](tb, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Lot", "slots_start": "701", "slots_end": "702", "timeout": 30, "music_on_hold": "default"}`),
+	}
+	s.ParkingExtensions = map[confdsvc.ID][]confdsvc.ID{1: {70}}
+	s.Pagings = []*confdsvc.Paging{
+		read[confdsvc.Paging](tb, `{"id": 1, "tenant_uuid": "`+acme+`", "number": "6", "duplex": true, "announce_caller": true, "caller_notification": false, "enabled": true}`),
+	}
+	s.PagingCallers, s.PagingMembers = map[confdsvc.ID][]confdsvc.ID{1: {1}}, map[confdsvc.ID][]confdsvc.ID{1: {1, 2}}
+	s.Menus = []*confdsvc.IVR{
+		read[confdsvc.IVR](tb, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Main", "greeting_sound": "hello-world", "menu_sound": "vm-options", "invalid_sound": "pbx-invalid",
+			"timeout": 2, "max_tries": 2, "abort_destination": {"type": "user", "user_id": 2}, "choices": [
+			{"exten": "1", "destination": {"type": "user", "user_id": 1}}, {"exten": "2", "destination": {"type": "ivr", "ivr_id": 2}},
+			{"exten": "_9X", "destination": {"type": "conference", "conference_id": 1}}, {"exten": "_[", "destination": {"type": "none"}}]}`),
+		read[confdsvc.IVR](tb, `{"id": 2, "tenant_uuid": "`+acme+`", "name": "Second", "menu_sound": "../secret", "timeout": 0, "max_tries": 999999,
+			"timeout_destination": {"type": "hangup", "cause": "normal"}, "choices": [{"exten": "*", "destination": {"type": "ivr", "ivr_id": 1}}]}`),
+	}
+	period := func(from, to, rest string) string {
+		return `{"hours_start": "` + from + `", "hours_end": "` + to + `", "week_days": [1, 2, 3, 4, 5, 6, 7], "month_days": [], "months": []` + rest + `}`
+	}
+	s.Schedules = []*confdsvc.Schedule{
+		read[confdsvc.Schedule](tb, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Hours", "timezone": "Europe/Paris", "enabled": true,
+			"closed_destination": {"type": "user", "user_id": 2}, "open_periods": [`+period("08:00", "17:59", `, "week_days": [5, 1, 2]`)+`],
+			"exceptional_periods": [`+period("12:00", "12:59", `, "months": [12], "month_days": [24, 25], "destination": {"type": "hangup", "cause": "busy", "timeout": null}`)+`]}`),
+		read[confdsvc.Schedule](tb, `{"id": 2, "tenant_uuid": "`+acme+`", "timezone": "Mars/North,x", "enabled": true, "closed_destination": {"type": "none"}, "open_periods": []}`),
+	}
+	s.UserSchedule, s.GroupSchedule, s.IncallSchedule = map[confdsvc.ID]confdsvc.ID{1: 2}, map[string]confdsvc.ID{sales: 1}, map[confdsvc.ID]confdsvc.ID{2: 1}
+	s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: 2, TenantUUID: acme, Destination: *to(tb, `{"type": "ivr", "ivr_id": 1}`)})
+	s.IncallExtensions[2] = []confdsvc.ID{51}
 }

@@ -123,10 +123,14 @@ func (p *plan) includes(c *confdsvc.Context) (all []*confdsvc.Context) {
 	return all
 }
 
-// included returns the names of what a context includes. One for telephones includes the feature codes, and its tenant's function keys.
+// included returns the names of what a context includes. One with the number of a parking lot includes that, one for telephones the feature codes,
+// and its tenant's function keys.
 func (p *plan) included(c *confdsvc.Context) (names []string) {
 	for _, other := range p.includes(c) {
 		names = append(names, other.Name)
+	}
+	for _, l := range p.parking[c.Name] {
+		names = append(names, parkingContext(l))
 	}
 	if c.Type == "internal" {
 		names = append(names, featureContext)

@@ -22,10 +22,11 @@ func init() {
 	)
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, g := range p.Groups {
-			for _, id := range p.GroupExtensions[g.UUID] {
-				if x := p.extensions[id]; p.groups[g.ID] != nil && x != nil && x.TenantUUID == g.TenantUUID {
-					add(x.Context, entry{exten: x.Exten, steps: []step{{"Goto", "ringfence-groups," + g.UUID + ",1"}}})
-				}
+			if p.groups[g.ID] == nil {
+				continue
+			}
+			for _, x := range p.extensionsOf(g.TenantUUID, p.GroupExtensions[g.UUID]) {
+				add(x.Context, entry{exten: x.Exten, steps: []step{{"Goto", "ringfence-groups," + g.UUID + ",1"}}})
 			}
 		}
 	})
@@ -149,8 +150,8 @@ func writeMemberships(p *plan, w *conf.Writer) {
 // enterGroup prepares a call: RINGFENCE_LIMIT is for how many seconds it rings, and RINGFENCE_UNTIL until when.
 func (p *plan) enterGroup(g *confdsvc.Group) []step {
 	limit := fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, ringSeconds(g.Timeout))
-	steps := []step{
-		{"Gosub", "ringfence-hop,s,1"},
+	steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.opens(g.TenantUUID, p.GroupSchedule[g.UUID])...)
+	steps = append(steps, []step{
 		{"Set", "RINGFENCE_MAILBOX="},
 		{"Set", "RINGFENCE_LIMIT=" + limit},
 		{"Set", "RINGFENCE_UNTIL=$[${EPOCH} + ${RINGFENCE_LIMIT}]"},
@@ -159,7 +160,7 @@ func (p *plan) enterGroup(g *confdsvc.Group) []step {
 		{"Set", fmt.Sprintf("__RINGFENCE_GROUP=%d", g.ID)},
 		{"Set", `__RINGFENCE_CALLER=${IF($["${WAZO_USERUUID}" = ""]?${RINGFENCE_CALLER}:${WAZO_USERUUID})}`},
 		{"Gosub", "ringfence-record,s,1()"},
-	}
+	}...)
 	if g.MaxCalls != nil && *g.MaxCalls > 0 {
 		steps = append(steps, step{"GotoIf", fmt.Sprintf("$[${GROUP_COUNT(%[1]s@ringfence-group)} > %[2]d]?%[1]s-congestion,1", g.UUID, *g.MaxCalls)})
 	}
@@ -240,8 +241,8 @@ func (p *plan) ringInOrder(g *confdsvc.Group, class, options string) []step {
 
 // groupNumber returns the first number of a group, or "".
 func (p *plan) groupNumber(g *confdsvc.Group) string {
-	for _, id := range p.GroupExtensions[g.UUID] {
-		if x := p.extensions[id]; x != nil && x.TenantUUID == g.TenantUUID && !strings.HasPrefix(x.Exten, "_") {
+	for _, x := range p.extensionsOf(g.TenantUUID, p.GroupExtensions[g.UUID]) {
+		if !strings.HasPrefix(x.Exten, "_") {
 			return x.Exten
 		}
 	}

@@ -10,10 +10,8 @@ func init() {
 	parts = append(parts, part{"extensions.conf", 2, "incalls", writeIncalls})
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, i := range p.Incalls {
-			for _, id := range p.IncallExtensions[i.ID] {
-				if x := p.extensions[id]; x != nil && x.TenantUUID == i.TenantUUID {
-					add(x.Context, entry{exten: x.Exten, steps: []step{{"Goto", fmt.Sprintf("ringfence-incalls,%d,1", i.ID)}}})
-				}
+			for _, x := range p.extensionsOf(i.TenantUUID, p.IncallExtensions[i.ID]) {
+				add(x.Context, entry{exten: x.Exten, steps: []step{{"Goto", fmt.Sprintf("ringfence-incalls,%d,1", i.ID)}}})
 			}
 		}
 	})
@@ -24,10 +22,9 @@ func writeIncalls(p *plan, w *conf.Writer) {
 	w.Section("ringfence-incalls")
 	for _, i := range p.Incalls {
 		steps := []step{{"Gosub", "ringfence-hop,s,1"}, {"Set", "__WAZO_TENANT_UUID=" + i.TenantUUID}, {"Set", "WAZO_CALLORIGIN=extern"}}
+		steps = append(steps, p.opens(i.TenantUUID, p.IncallSchedule[i.ID])...)
 		steps = append(steps, callerIDRule(i.CallerIDMode, i.CallerIDName)...)
-		if sound := text(i.GreetingSound); isSound(sound) {
-			steps = append(steps, step{"Playback", sound})
-		}
+		steps = append(steps, p.plays(i.TenantUUID, "Playback", i.GreetingSound)...)
 		to := p.lead(i.TenantUUID, &i.Destination)
 		if to == nil {
 			to = []step{nowhere}

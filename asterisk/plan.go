@@ -17,19 +17,23 @@ type plan struct {
 	*confdsvc.Snapshot
 	options Options
 
-	contexts   map[string]*confdsvc.Context // by name
-	contextIDs map[confdsvc.ID]*confdsvc.Context
-	users      map[confdsvc.ID]*confdsvc.User
-	lines      map[confdsvc.ID]*confdsvc.Line
-	extensions map[confdsvc.ID]*confdsvc.Extension
-	voicemails map[confdsvc.ID]*confdsvc.Voicemail
-	groups     map[confdsvc.ID]*confdsvc.Group
-	music      map[string]*confdsvc.MOH // by name
-	musicUUIDs map[string]*confdsvc.MOH
-	endpoints  map[string]*confdsvc.EndpointSIP // by UUID, also those with which nobody can telephone, as the next
-	customs    map[confdsvc.ID]*confdsvc.EndpointCustom
-	transports map[string]bool   // the names of those that are written
-	features   map[string]string // the numbers, or patterns, of feature codes, by feature
+	contexts    map[string]*confdsvc.Context // by name
+	contextIDs  map[confdsvc.ID]*confdsvc.Context
+	users       map[confdsvc.ID]*confdsvc.User
+	lines       map[confdsvc.ID]*confdsvc.Line
+	extensions  map[confdsvc.ID]*confdsvc.Extension
+	voicemails  map[confdsvc.ID]*confdsvc.Voicemail
+	groups      map[confdsvc.ID]*confdsvc.Group
+	music       map[string]*confdsvc.MOH // by name
+	musicUUIDs  map[string]*confdsvc.MOH
+	schedules   map[confdsvc.ID]*confdsvc.Schedule
+	menus       map[confdsvc.ID]*confdsvc.IVR
+	conferences map[confdsvc.ID]*confdsvc.Conference
+	parking     map[string][]*confdsvc.ParkingLot // the lots that have a number in a context, by its name
+	endpoints   map[string]*confdsvc.EndpointSIP  // by UUID, also those with which nobody can telephone, as the next
+	customs     map[confdsvc.ID]*confdsvc.EndpointCustom
+	transports  map[string]bool   // the names of those that are written
+	features    map[string]string // the numbers, or patterns, of feature codes, by feature
 	// entries are what each context holds, by its name.
 	entries map[string][]entry
 	// leads are the entries, by context and number, that lead somewhere; patterns are those of them that are patterns, by context.
@@ -85,7 +89,7 @@ const disabled = "it is disabled"
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p := &plan{
 		Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{},
-		leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{},
+		leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}, parking: map[string][]*confdsvc.ParkingLot{},
 	}
 	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, p.contextFault)
 	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) confdsvc.ID { return c.ID }, p.contextFault)
@@ -101,6 +105,14 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p.groups = index(s.Groups, func(g *confdsvc.Group) confdsvc.ID { return g.ID }, p.groupFault)
 	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, p.musicFault)
 	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, p.musicFault)
+	p.schedules = index(s.Schedules, func(s *confdsvc.Schedule) confdsvc.ID { return s.ID }, scheduleFault)
+	p.menus = index(s.Menus, func(m *confdsvc.IVR) confdsvc.ID { return m.ID }, nil)
+	p.conferences = index(s.Conferences, func(o *confdsvc.Conference) confdsvc.ID { return o.ID }, nil)
+	for _, l := range s.ParkingLots {
+		if x := p.lotNumber(l); x != nil {
+			p.parking[x.Context] = append(p.parking[x.Context], l)
+		}
+	}
 	p.endpoints = index(s.Endpoints, func(e *confdsvc.EndpointSIP) string { return e.UUID }, nil)
 	p.customs = index(s.Customs, func(e *confdsvc.EndpointCustom) confdsvc.ID { return e.ID }, nil)
 	for _, t := range s.Transports {
@@ -139,6 +151,9 @@ func (p *plan) leaveFaults() {
 	leaveOut(p, p.Music, p.musicFault, func(m *confdsvc.MOH) leftout.Omission {
 		return leftout.Omission{TenantUUID: m.TenantUUID, Kind: "moh", Key: m.UUID, Name: m.Label}
 	})
+	leaveOut(p, p.Schedules, scheduleFault, func(s *confdsvc.Schedule) leftout.Omission {
+		return leftout.Omission{TenantUUID: s.TenantUUID, Kind: "schedule", Key: fmt.Sprint(s.ID), Name: text(s.Name)}
+	})
 	leaveOut(p, p.Transports, p.transportFault, func(t *confdsvc.SIPTransport) leftout.Omission {
 		return leftout.Omission{Kind: "transport", Key: t.UUID, Name: t.Name}
 	})
@@ -169,6 +184,13 @@ func (p *plan) contextFault(c *confdsvc.Context) string {
 		return kept(c.Name)
 	}
 	return cmp.Or(wrongName(c.Name), p.taken(c.Name, "extensions.conf"))
+}
+
+func scheduleFault(s *confdsvc.Schedule) string {
+	if !s.Enabled {
+		return disabled
+	}
+	return ""
 }
 
 // placeFault is the fault of an object in a context that does not work.
@@ -221,6 +243,16 @@ func (p *plan) contextOf(tenantUUID, name string) *confdsvc.Context {
 	return nil
 }
 
+// extensionsOf returns the numbers of a tenant's object that work, of those with these ids.
+func (p *plan) extensionsOf(tenantUUID string, ids []confdsvc.ID) (all []*confdsvc.Extension) {
+	for _, id := range ids {
+		if x := p.extensions[id]; x != nil && x.TenantUUID == tenantUUID {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
 func mailbox(v *confdsvc.Voicemail) string { return v.Number + "@" + v.Context }
 
 // boxOf returns a user's mailbox, or nil.
@@ -264,8 +296,8 @@ func (p *plan) context(u *confdsvc.User) *confdsvc.Context {
 // number returns the number of a user, or nil: the first one of their lines.
 func (p *plan) number(u *confdsvc.User) *confdsvc.Extension {
 	for _, lineID := range p.UserLines[u.ID] {
-		for _, id := range p.LineExtensions[lineID] {
-			if x := p.extensions[id]; x != nil && x.TenantUUID == u.TenantUUID && !strings.HasPrefix(x.Exten, "_") {
+		for _, x := range p.extensionsOf(u.TenantUUID, p.LineExtensions[lineID]) {
+			if !strings.HasPrefix(x.Exten, "_") {
 				return x
 			}
 		}

@@ -66,8 +66,10 @@ var expected = []expectation{
 	expect(`loader\.c: .*declined to load`, "a module whose own file the test's folder has not"),
 	expect(`indications\.c: |Default country for indication|Setting default indication country`, "the sample of indications.conf"),
 	expect(`CDR simple logging|res_smdi|may be removed in a future release`, "modules that the test loads for others, without their files"),
+	expect(`WARNING.* bridge_holding\.c: Failed to start moh`, "the test's folder has no music"),
 	expect(`res_musiconhold\.c: No music on hold classes`, "before the first apply there are none"),
 	// Of every reload, whatever is in the files.
+	expect(`NOTICE.* (Adding default_menu menu to app_confbridge|Adding default profile to res_parking)`, "the test's folder has no lot and no menu of Asterisk's own"),
 	expect(`NOTICE.* Type 'system' is not reloadable`, "docs/asterisk.md"),
 	expect(`NOTICE.* queuerules\.conf has not changed`, "docs/asterisk.md"),
 	expect(`NOTICE.*secret\.conf, using secret from config file`, "docs/asterisk.md: the mailbox has no PIN of a telephone"),

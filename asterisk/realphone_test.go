@@ -26,7 +26,7 @@ type phone struct {
 
 	mu     sync.Mutex
 	lamps  map[string]string         // the state of the numbers that it watches
-	does   string                    // what it does when it is called: answer, ring, busy
+	does   string                    // what it does when it is called: answer, ring, busy, or the status that it sends
 	events []string                  // what has happened to it, oldest first
 	calls  map[string]*call          // by Call-ID
 	branch map[string]func(*message) // who waits for a response
@@ -189,8 +189,11 @@ func (p *phone) asked(m *message) {
 			return
 		}
 		if does == "busy" {
+			does = "486 Busy Here"
+		}
+		if strings.Contains(does, " ") {
 			p.note("rings: %s", m.get("From"))
-			respond("486 Busy Here", m.get("To")+";tag="+tag(), "")
+			respond(does, m.get("To")+";tag="+tag(), "")
 			return
 		}
 		to := m.get("To") + ";tag=" + tag()
@@ -203,10 +206,12 @@ func (p *phone) asked(m *message) {
 		}
 		p.note("rings: %s", m.get("From"))
 		respond("180 Ringing", to, "")
-		if does == "answer" {
+		if itself := strings.Contains(m.get("Call-Info"), "answer-after=0") && strings.Contains(m.get("Alert-Info"), "alert-autoanswer"); does == "answer" || itself && does != "busy" {
 			respond("200 OK", to, p.sdp(false))
 			c.speak(m.body)
-			p.note("answers")
+			if p.note("answers"); itself {
+				p.note("answers itself")
+			}
 		}
 	case "CANCEL":
 		respond("200 OK", "", "")

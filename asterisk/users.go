@@ -36,11 +36,7 @@ func lineNumbers(p *plan, add func(context string, e entry)) {
 		if p.lines[l.ID] == nil {
 			continue
 		}
-		for _, id := range p.LineExtensions[l.ID] {
-			x := p.extensions[id]
-			if x == nil || x.TenantUUID != l.TenantUUID {
-				continue
-			}
+		for _, x := range p.extensionsOf(l.TenantUUID, p.LineExtensions[l.ID]) {
 			e := entry{exten: x.Exten}
 			if u := p.mainUser(l.ID); u != nil && u.TenantUUID == l.TenantUUID {
 				e.steps = []step{{"Goto", "ringfence-users," + u.UUID + ",1"}}
@@ -86,7 +82,7 @@ func writeUsers(p *plan, w *conf.Writer) {
 		if p.users[u.ID] == nil {
 			continue
 		}
-		steps := []step{{"Gosub", "ringfence-user,s,1(" + p.userArguments(u) + ")"}}
+		steps := append(p.opens(u.TenantUUID, p.UserSchedule[u.ID]), step{"Gosub", "ringfence-user,s,1(" + p.userArguments(u) + ")"})
 		for _, fallback := range []struct {
 			result string
 			to     *confdsvc.Destination

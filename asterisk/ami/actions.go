@@ -98,6 +98,11 @@ func Queues(ctx context.Context, d Doer) (map[string]bool, error) {
 	return names(ctx, d, "QueueSummary", "QueueSummary", func(m Message) string { return m.Get("Queue") })
 }
 
+// ParkingLots returns the names of the parking lots that Asterisk has.
+func ParkingLots(ctx context.Context, d Doer) (map[string]bool, error) {
+	return names(ctx, d, "Parkinglots", "Parkinglot", func(m Message) string { return m.Get("Name") })
+}
+
 // Mailboxes returns the mailboxes that Asterisk has, as number@context. It needs write = reporting or call.
 func Mailboxes(ctx context.Context, d Doer) (map[string]bool, error) {
 	return names(ctx, d, "VoicemailUsersList", "VoicemailUserEntry", func(m Message) string { return m.Get("VoiceMailbox") + "@" + m.Get("VMContext") })

@@ -67,6 +67,7 @@ func (a *running) Verify(ctx context.Context, from, files generation.Files) erro
 		{"pjsip.conf", "telephones", "res_pjsip", a.missingEndpoints},
 		{"queues.conf", "queues", "app_queue", a.missingQueues},
 		{"voicemail.conf", "mailboxes", "app_voicemail, and noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
+		{"res_parking.conf", "parking lots", "res_parking", a.missingLots},
 		{"extensions.conf", "contexts", "pbx_config", a.verifyDialplan},
 	} {
 		if files[one.file] == nil {
@@ -138,6 +139,15 @@ func (a *running) missingQueues(ctx context.Context, f *conf.File) ([]string, er
 		}
 	}
 	return stampedNames("queues.conf", "queues")(a.missing(ctx, want, ami.Queues, nil))
+}
+
+// missingLots looks for the parking lots alone: a reload of them answers whether it has taken the file.
+func (a *running) missingLots(ctx context.Context, f *conf.File) ([]string, error) {
+	var want []string
+	for _, section := range f.Sections {
+		want = append(want, section.Name)
+	}
+	return a.missing(ctx, want, ami.ParkingLots, nil)
 }
 
 func (a *running) missingMailboxes(ctx context.Context, f *conf.File) ([]string, error) {

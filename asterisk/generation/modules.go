@@ -13,6 +13,7 @@ var readers = []struct{ file, module string }{
 	{"voicemail.conf", "app_voicemail"},
 	{"musiconhold.conf", "res_musiconhold"},
 	{"features.conf", "features"},
+	{"res_parking.conf", "res_parking"},
 	{"extensions.conf", "pbx_config"},
 	{"queues.conf", "app_queue"},
 	{"pjsip.conf", "res_pjsip"},

@@ -1,0 +1,83 @@
+package asterisk
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+func init() {
+	parts = append(parts, part{"extensions.conf", 2, "pagings", writePagings})
+	featureCodes["paging"] = serviceStep("", "page")
+}
+
+// maxPaged is through how many users' telephones one speaks at once: their names must fit into a line.
+const maxPaged = 100
+
+// writePagings writes the pagings of each tenant that has some: {number}u{user's id} is what a caller dials, so that nobody else can. Users are
+// paged by their ids, unless they do not want to be disturbed.
+func writePagings(p *plan, w *conf.Writer) {
+	byTenant, paged := map[string][]entry{}, map[confdsvc.ID]bool{}
+	for _, g := range p.Pagings {
+		pages := p.pages(g, paged)
+		if pages == nil {
+			continue
+		}
+		for _, id := range p.PagingCallers[g.ID] {
+			if u := p.users[id]; u != nil && u.TenantUUID == g.TenantUUID {
+				byTenant[g.TenantUUID] = append(byTenant[g.TenantUUID], entry{exten: fmt.Sprintf("%su%d", g.Number, id), steps: pages})
+			}
+		}
+	}
+	for _, tenant := range slices.Sorted(maps.Keys(byTenant)) {
+		w.Section("ringfence-pagings-" + tenant)
+		p.writeEntries(w, byTenant[tenant])
+	}
+	w.Section("ringfence-paged")
+	for _, u := range p.Users {
+		if paged[u.ID] {
+			page := fmt.Sprintf("ringfence-page,s,1(%s,%d)", u.UUID, max(1, len(p.devices(u))))
+			p.writeEntry(w, entry{exten: fmt.Sprint(u.ID), steps: []step{{"Gosub", page}, {"Hangup", ""}}})
+		}
+	}
+}
+
+// pages returns what the number of a paging does, or nil if it reaches nobody. It adds who is paged.
+func (p *plan) pages(g *confdsvc.Paging, paged map[confdsvc.ID]bool) []step {
+	var members []string
+	for _, id := range p.PagingMembers[g.ID] {
+		if u := p.users[id]; u != nil && u.TenantUUID == g.TenantUUID && len(members) < maxPaged {
+			members = append(members, fmt.Sprintf("Local/%d@ringfence-paged", id))
+			paged[id] = true
+		}
+	}
+	if n := len(p.PagingMembers[g.ID]); n > maxPaged {
+		named := leftout.Omission{TenantUUID: g.TenantUUID, Kind: "paging", Key: fmt.Sprint(g.ID), Name: g.Number}
+		p.leave(named, fmt.Sprintf("only %d of its %d members are paged", maxPaged, n))
+	}
+	if !g.Enabled || len(members) == 0 || !isDigits(g.Number) {
+		return nil
+	}
+	var options strings.Builder
+	for _, o := range []struct {
+		is     bool
+		letter string
+	}{{g.Duplex, "d"}, {g.IgnoreForward, "i"}, {g.Record, "r"}, {!g.CallerNotification, "q"}} {
+		if o.is {
+			options.WriteString(o.letter)
+		}
+	}
+	if g.AnnounceCaller {
+		sound := "beep"
+		if isSound(text(g.AnnounceSound)) {
+			sound = *g.AnnounceSound
+		}
+		options.WriteString("A(" + sound + ")n")
+	}
+	return []step{{"Page", strings.Join(members, "&") + "," + options.String()}, {"Hangup", ""}}
+}
