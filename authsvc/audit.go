@@ -54,7 +54,7 @@ func (s *Service) declareAudit(e *crud.Engine) {
 		Filters:    []string{"actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "about", "since", "until"},
 		Matches: map[string]crud.Match{
 			"object": {Condition: "object = %s", Fold: foldKeys},
-			"about":  {Condition: aboutObject, Fold: foldKeys, Indexed: true, Doc: aboutDoc},
+			"about":  {Condition: aboutObject, Fold: foldKeys, Doc: aboutDoc},
 			"since":  {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
 			"until":  {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
 		},

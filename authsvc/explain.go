@@ -268,7 +268,7 @@ func (s *Service) heldBy(ctx context.Context, uuids ...string) ([]held, error) {
 	for i, one := range uuids {
 		of[i] = one
 	}
-	query, args := s.engine.Seen(ctx, `
+	query, args := s.engine.Visible(ctx, `
 		SELECT h.user_uuid, a.access, h.policy_uuid, (SELECT v.name FROM {auth_policy} v WHERE v.uuid = p.uuid) AS policy_name, h.group_uuid, g.name AS group_name
 		FROM `+holdings(crud.Placeholders(1, len(uuids)))+` h
 		JOIN auth_policy p ON p.uuid = h.policy_uuid
@@ -334,7 +334,7 @@ const usersAtOnce, holdingsAtOnce = 1000, 20
 // there are. Users who come or go meanwhile may or may not be among them.
 func (s *Service) eachHolding(ctx context.Context, tenantUUID, in string, fn func(user holder, holds []held) error) error {
 	for last := uuid.Nil.String(); ; {
-		query, args := s.engine.Seen(ctx, `SELECT u.uuid AS user_uuid, u.username FROM {auth_user} u
+		query, args := s.engine.Visible(ctx, `SELECT u.uuid AS user_uuid, u.username FROM {auth_user} u
 			WHERE u.enabled AND `+in+` AND u.uuid > $2 ORDER BY u.uuid LIMIT $3`, tenantUUID, last, usersAtOnce)
 		found, err := store.Select[holder](ctx, s.db, query, args...)
 		if err != nil || len(found) == 0 {

@@ -149,7 +149,7 @@ func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.
 // remove a user who holds no more than the caller.
 func (s *Service) declareGroupUsers(e *crud.Engine) {
 	crud.Link[Group, User]{
-		Table: "auth_group_user", Only: []string{"put", "delete", "list", "list_back"}, Action: "create", Strict: true, AcrossTenants: true,
+		Table: "auth_group_user", Only: []string{"put", "delete", "list", "list_back"}, GivesRights: true,
 		Allow: crud.Each(s.mayJoin), MayEnd: crud.Each(s.mayLeave),
 		Changed: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
 			return s.announceLinked(ctx, c, oneUser(p.Right.UUID), &p.Carry)
@@ -193,7 +193,7 @@ func accessesToManage(ctx context.Context, c store.Conn, g *Group) ([]string, er
 // declareGroupPolicies declares that groups have policies, which they give to their users.
 func (s *Service) declareGroupPolicies(e *crud.Engine) {
 	crud.Link[Group, Policy]{
-		Table: "auth_group_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,
+		Table: "auth_group_policy", Only: []string{"put", "delete", "list"}, GivesRights: true,
 		Allow: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
 			if err := s.mayGive(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID)); err != nil {
 				return err

@@ -31,11 +31,11 @@ func holdings(users string) string {
 // holders returns a query of the users (user_uuid) who hold some policies, their own or through a group; a user may appear more
 // than once. policies is an operand of IN.
 func holders(policies string) string {
-	return strings.NewReplacer("{", "", "}", "").Replace(holdersSeen(policies))
+	return strings.NewReplacer("{", "", "}", "").Replace(holdersVisible(policies))
 }
 
-// holdersSeen is holders for lists, which name the tables in braces.
-func holdersSeen(policies string) string {
+// holdersVisible is holders for lists, which name the tables in braces.
+func holdersVisible(policies string) string {
 	return fmt.Sprintf(`
 		SELECT gu.user_uuid
 		FROM {auth_group_policy} gp JOIN {auth_group_user} gu ON gu.group_uuid = gp.group_uuid
@@ -119,7 +119,7 @@ func accessesByPeople(ctx context.Context, c store.Conn, of users) ([]string, er
 // them from users who hold no more than the caller.
 func (s *Service) declareUserPolicies(e *crud.Engine) {
 	crud.Link[User, Policy]{
-		Table: "auth_user_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,
+		Table: "auth_user_policy", Only: []string{"put", "delete", "list"}, GivesRights: true,
 		Allow: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
 			if err := s.mayGive(ctx, c, p.Request.Principal(), p.Right.ACL, oneUser(p.Left.UUID)); err != nil {
 				return err

@@ -65,8 +65,8 @@ func (s *Service) declareUsers(e *crud.Engine) {
 			// The user's own policies, and with `has` those of their groups too.
 			"policy_uuid":     {Condition: "uuid IN (SELECT m.user_uuid FROM {auth_user_policy} m WHERE m.policy_uuid = %s)", Type: "uuid"},
 			"policy_slug":     {Condition: "uuid IN (SELECT h.user_uuid FROM {auth_user_policy} h JOIN {auth_policy} p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
-			"has_policy_uuid": {Condition: "uuid IN (" + holdersSeen("%[1]s") + ")", Type: "uuid"},
-			"has_policy_slug": {Condition: "uuid IN (" + holdersSeen("SELECT p.uuid FROM {auth_policy} p WHERE p.slug = %[1]s") + ")"},
+			"has_policy_uuid": {Condition: "uuid IN (" + holdersVisible("%[1]s") + ")", Type: "uuid"},
+			"has_policy_slug": {Condition: "uuid IN (" + holdersVisible("SELECT p.uuid FROM {auth_policy} p WHERE p.slug = %[1]s") + ")"},
 		},
 		Virtual: map[string]string{
 			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM {auth_email} e WHERE e.user_uuid = auth_user.uuid",

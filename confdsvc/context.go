@@ -15,7 +15,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -90,7 +90,7 @@ func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Conte
 
 // contextNamed returns a context of any tenant, with its tenant, its type and its ranges alone. The caller does not change it.
 func contextNamed(ctx context.Context, c store.Conn, name string) (*Context, error) {
-	return changes.Remember(ctx, "confd_context", name, func() (*Context, error) {
+	return transaction.Remember(ctx, "confd_context", name, func() (*Context, error) {
 		return store.Get[*Context](ctx, c, `
 			SELECT tenant_uuid, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges FROM confd_context WHERE name = $1`, name)
 	})

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -60,7 +60,7 @@ func TestTotalsAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 { // adding up changes nothing
-			if err := changes.AddUp(t.Context(), db); err != nil {
+			if err := transaction.AddUp(t.Context(), db); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -639,7 +639,7 @@ func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, e *crud.
 		keys[i], _ = to.value(d)
 	}
 	for _, s := range k.shows {
-		query, args := e.Seen(ctx, "SELECT CAST("+to.by+" AS text) AS key, "+s.column+" AS value FROM {"+table+"} t WHERE "+to.by+" IN ("+
+		query, args := e.Visible(ctx, "SELECT CAST("+to.by+" AS text) AS key, "+s.column+" AS value FROM {"+table+"} t WHERE "+to.by+" IN ("+
 			crud.Placeholders(1, len(keys))+")", keys...)
 		rows, err := store.Select[attribute](ctx, c, query, args...)
 		if err != nil {

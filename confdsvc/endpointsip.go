@@ -154,7 +154,7 @@ func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []
 		for i, l := range lines {
 			ids[i] = l.ID
 		}
-		from, args := e.Seen(ctx, " FROM {confd_line_endpoint} le WHERE sip_uuid IS NOT NULL AND line_id IN ("+crud.Placeholders(1, len(ids))+")", ids...)
+		from, args := e.Visible(ctx, " FROM {confd_line_endpoint} le WHERE sip_uuid IS NOT NULL AND line_id IN ("+crud.Placeholders(1, len(ids))+")", ids...)
 		of := "SELECT sip_uuid" + from
 		rows, err := store.Select[struct {
 			LineID  ID     `db:"line_id"`

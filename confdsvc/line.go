@@ -7,7 +7,7 @@ import (
 	"math/big"
 
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -144,7 +144,7 @@ func provisionLine(ctx context.Context, c store.Conn, change *crud.Change[Line])
 }
 
 func hasEndpoint(ctx context.Context, c store.Conn, lineID ID) (bool, error) {
-	return changes.Remember(ctx, "confd_line_endpoint", fmt.Sprint(lineID), func() (bool, error) {
+	return transaction.Remember(ctx, "confd_line_endpoint", fmt.Sprint(lineID), func() (bool, error) {
 		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line_endpoint WHERE line_id = $1`, lineID)
 		return n > 0, err
 	})
@@ -153,7 +153,7 @@ func hasEndpoint(ctx context.Context, c store.Conn, lineID ID) (bool, error) {
 // rememberEndpoint spares the transaction that gives a line its endpoint from asking for it.
 func rememberEndpoint[E any](ctx context.Context, _ store.Conn, pair *crud.Pair[Line, E]) error {
 	if !pair.Ends {
-		changes.RememberAs(ctx, "confd_line_endpoint", fmt.Sprint(pair.Left.ID), true)
+		transaction.RememberAs(ctx, "confd_line_endpoint", fmt.Sprint(pair.Left.ID), true)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func noDevice[T any](jsonType string, inside bool) crud.Nested[T] {
 		}
 	}
 	return crud.Nested[T]{
-		Name: "device_id", Deprecated: true, Inside: inside, Body: schema, Partial: schema,
+		Name: "device_id", Inside: inside, Body: schema, Partial: schema,
 		Prepare: func(_ context.Context, _ store.Conn, _ *crud.Change[T], sent any) error {
 			if id, _ := sent.(string); id != "" {
 				return crud.Missing("device_id", "Device", "device_id", id)

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -35,7 +35,7 @@ func (t *Contents) Empty(ctx context.Context, c store.Conn, r *rest.Request, ten
 		if err != nil {
 			return err
 		}
-		changes.AfterCommit(ctx, func() { t.tell(gone) })
+		transaction.AfterCommit(ctx, func() { t.tell(gone) })
 	}
 	return t.engine().Empty(ctx, c, r, tenantUUID)
 }

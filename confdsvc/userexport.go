@@ -90,7 +90,7 @@ type csvTurn struct {
 func (x *csvReader) next(ctx context.Context) ([]*csvUser, error) {
 	for !x.all {
 		users, err := x.read(ctx, func(ctx context.Context, c store.Conn) ([]*User, error) {
-			return crud.Of[User](x.engine).After(ctx, c, x.scope, x.after, exportedAtOnce)
+			return crud.Of[User](x.engine).AsRead(ctx, c, x.scope, "id > $2 ORDER BY id LIMIT $3", x.after, exportedAtOnce)
 		})
 		if err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func (x *csvReader) nextLater(ctx context.Context) ([]*csvUser, error) {
 			turns[one.userID], ids[i] = one.turn, one.userID
 		}
 		users, err := x.read(ctx, func(ctx context.Context, c store.Conn) ([]*User, error) {
-			return crud.Of[User](x.engine).Those(ctx, c, x.scope, ids...)
+			return crud.Of[User](x.engine).AsRead(ctx, c, x.scope, "id IN ("+crud.Placeholders(2, len(ids))+") ORDER BY id", ids...)
 		})
 		if err != nil || len(users) > 0 { // there are none if they were all deleted meanwhile
 			slices.SortFunc(users, func(a, b *csvUser) int { return cmp.Compare(turns[a.user.ID], turns[b.user.ID]) })

@@ -129,7 +129,7 @@ func listAssociations(
 		if err != nil {
 			return nil, err
 		}
-		query, args := e.Seen(ctx, `
+		query, args := e.Visible(ctx, `
 			SELECT u.id AS user_id, CAST(u.uuid AS text) AS user_uuid, t.id AS template_id
 			FROM {confd_user funckeys.templates} u JOIN {confd_func_key_template} t ON t.id = u.func_key_template_id
 			WHERE u.`+column+` = $1 ORDER BY u.id`, id)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -77,7 +77,7 @@ const (
 )
 
 // pieceTime is after how long a piece begins no more rows. It is a variable for tests.
-var pieceTime = changes.PieceTime
+var pieceTime = transaction.PieceTime
 
 func init() { resources = append(resources, declareUserImport) }
 
@@ -279,7 +279,7 @@ func (j *importJob) readNames(ctx context.Context) error {
 			return err
 		}
 		j.templates = map[string]*string{"sip": tenant.Global, "webrtc": tenant.WebRTC}
-		query, args := j.engine.Seen(ctx, `SELECT c.name, coalesce((SELECT v.label FROM {confd_context} v WHERE v.id = c.id), c.name) AS label, c.type
+		query, args := j.engine.Visible(ctx, `SELECT c.name, coalesce((SELECT v.label FROM {confd_context} v WHERE v.id = c.id), c.name) AS label, c.type
 			FROM confd_context c WHERE c.tenant_uuid = $1`, j.scope)
 		contexts, err := store.Select[struct{ Name, Label, Type string }](ctx, c, query, args...)
 		if err != nil {
@@ -492,7 +492,7 @@ func (j *importJob) rows(
 	for n := len(made); n < len(drafts); n++ {
 		row := &drafts[n]
 		var user ImportedUser
-		err := changes.Attempt(ctx, c, func() (err error) {
+		err := transaction.Attempt(ctx, c, func() (err error) {
 			if row.refused != nil {
 				return row.refused
 			}

@@ -36,7 +36,7 @@ func declareUserReads(e *crud.Engine) {
 				args = append(args, digits, "+"+digits)
 			}
 			theirs := "number IN (" + crud.Placeholders(2, len(args)-1) + ")"
-			condition, args := e.Seen(ctx, "uuid IN (SELECT n.uuid FROM {confd_phone_number} n) AND tenant_uuid = $1 AND (shared OR "+theirs+")", args...)
+			condition, args := e.Visible(ctx, "uuid IN (SELECT n.uuid FROM {confd_phone_number} n) AND tenant_uuid = $1 AND (shared OR "+theirs+")", args...)
 			numbers, err := crud.Of[PhoneNumber](e).Select(ctx, c, condition, args...)
 			if err != nil {
 				return nil, err
@@ -132,10 +132,10 @@ func declareUserSubscriptions(e *crud.Engine) {
 		Method: http.MethodGet, Path: "/users/subscriptions", Access: "confd.users.subscriptions.read", ID: "get_users_subscriptions", Tag: "users",
 		Summary: "Count the users of a tenant by their type of subscription", Success: http.StatusOK, Reply: rest.SchemaOf[UserSubscriptions](), Tenanted: true,
 		Handle: e.Reading(func(ctx context.Context, c store.Conn, _ *rest.Request, scope string) (any, error) {
-			query, args := e.Seen(ctx, `SELECT subscription_type AS id, count(*) AS count FROM {confd_user} u WHERE tenant_uuid = $1
+			query, args := e.Visible(ctx, `SELECT subscription_type AS id, count(*) AS count FROM {confd_user} u WHERE tenant_uuid = $1
 				GROUP BY subscription_type ORDER BY subscription_type`, scope)
 			types, err := store.Select[UserSubscription](ctx, c, query, args...)
-			return UserSubscriptions{append([]UserSubscription{}, types...), len(types)}, err
+			return UserSubscriptions{types, len(types)}, err
 		}),
 	})
 }

@@ -104,7 +104,7 @@ func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User
 		for i, u := range some {
 			ids[i] = u.ID
 		}
-		query, args := e.Seen(ctx, `
+		query, args := e.Visible(ctx, `
 			SELECT u.id AS user_id, l.id AS line_id, l.provisioning_code, (SELECT k.name FROM {confd_context} k WHERE k.name = l.context) AS context, x.exten,
 				(SELECT p.protocol FROM {confd_line_protocol} p WHERE p.line_id = l.id) AS protocol,
 				v.number AS voicemail_number

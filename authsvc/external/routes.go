@@ -445,7 +445,7 @@ func (h *Host) listLinkedUsers(ctx context.Context, r *rest.Request) (rest.Reply
 		inScope = tenant.Below("u.tenant_uuid", "$2")
 	}
 	// The type is a plugin's, or has a configuration: it is a word.
-	from, args := h.engine.Seen(ctx, ` FROM auth_external e JOIN {auth_user external external.`+authType+`} u ON u.uuid = e.user_uuid
+	from, args := h.engine.Visible(ctx, ` FROM auth_external e JOIN {auth_user external external.`+authType+`} u ON u.uuid = e.user_uuid
 		WHERE e.auth_type = $1 AND `+inScope, authType, scope)
 	narrowed := fmt.Sprintf(`%s AND CAST(e.user_uuid AS text) LIKE $%d ESCAPE '\'`, from, len(args)+1)
 	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(query.Search)) + "%"

@@ -3,7 +3,6 @@ package crud
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -24,7 +23,7 @@ type CollectionOf[T declaration.Pointer] struct {
 	*rights.Objects
 	engine *Engine
 	// audited are the fields that the audit keeps.
-	audited []auditedField
+	audited []*rest.Property
 	// bodies are the schemas of what clients send and get, with what is nested.
 	bodies func() *bodies
 	// document is set if the objects are documents.
@@ -46,9 +45,6 @@ type table interface {
 // collect is [Collect].
 func collect[T declaration.Pointer](e *Engine, r declaration.Resource[T]) *CollectionOf[T] {
 	k := prepare(e, r)
-	if e.collections == nil {
-		e.collections, e.byPath = map[reflect.Type]table{}, map[string]table{}
-	}
 	if e.collections[k.Of] != nil {
 		panic(fmt.Sprintf("%s: two collections of %s", r.Path, k.Of)) // a mistake in the declaration, which every start reports
 	}
@@ -88,19 +84,9 @@ func (k *CollectionOf[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Req
 	return o, err
 }
 
-// After returns a tenant's next objects whose first key is greater than a value, ordered by it, as a client of the tenant reads
-// them: up to so many, and none after the last.
-func (k *CollectionOf[T]) After(ctx context.Context, c store.Conn, tenantUUID string, key any, most int) ([]T, error) {
-	return k.asRead(ctx, c, tenantUUID, k.Keys[0]+" > $2 ORDER BY "+k.Keys[0]+" LIMIT $3", key, most)
-}
-
-// Those returns a tenant's objects that have one of these first keys, ordered by it, as a client of the tenant reads them.
-func (k *CollectionOf[T]) Those(ctx context.Context, c store.Conn, tenantUUID string, keys ...any) ([]T, error) {
-	return k.asRead(ctx, c, tenantUUID, k.Keys[0]+" IN ("+query.Placeholders(2, len(keys))+") ORDER BY "+k.Keys[0], keys...)
-}
-
-// asRead returns a tenant's objects as a client of the tenant reads them. $1 is the tenant.
-func (k *CollectionOf[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, condition string, args ...any) ([]T, error) {
+// AsRead returns a tenant's own objects, of those that a condition finds, as a client of the tenant reads them. $1 is the tenant; the condition
+// may go on with an order and bounds.
+func (k *CollectionOf[T]) AsRead(ctx context.Context, c store.Conn, tenantUUID, condition string, args ...any) ([]T, error) {
 	all := &query.Arguments{Values: slices.Concat([]any{tenantUUID}, args)}
 	where := k.Owner + " = $1" + k.AndVisible(ctx, all.Add)
 	objects, err := store.Select[T](ctx, c, "SELECT "+k.SelectedFor(ctx, all.Add)+" FROM "+k.Table+" WHERE "+where+" AND "+condition, all.Values...)

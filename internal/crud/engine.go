@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -20,7 +20,7 @@ import (
 // Engine runs the collections of one service on one database. Collections, links and the like are declared on it while the
 // service is described, from one goroutine; Operations then returns their operations.
 type Engine struct {
-	changes.Transactions
+	transaction.Runner
 	*rights.Registry
 
 	collections map[reflect.Type]table       // *CollectionOf[T], by T
@@ -29,7 +29,7 @@ type Engine struct {
 	joins       []func()                     // make them, when all collections are declared
 	documents   []documents
 	children    []func() DescribedChildren
-	nested      map[reflect.Type]map[string]any // *NestedOf[T], by T and the attribute
+	nested      map[attribute]any // *NestedOf[T], by T and the attribute
 	parts       []func() DescribedPart
 	words       map[string]func(word string) error // see Word
 	replies     map[string]*rest.Schema            // what a GET shows, by its path without parameters: "users/funckeys"
@@ -38,10 +38,19 @@ type Engine struct {
 	derived, added []rest.Operation
 }
 
+// attribute is an attribute of the objects of a type.
+type attribute struct {
+	of   reflect.Type
+	name string
+}
+
 // New returns an engine.
 func New(base Base) *Engine {
-	e := &Engine{Transactions: changes.Transactions{Base: base}}
-	e.Registry = rights.NewRegistry(&e.Base, func(ctx context.Context) store.Conn { return changes.ConnOf(ctx, e.DB) })
+	e := &Engine{
+		Runner: transaction.Runner{Base: base}, collections: map[reflect.Type]table{}, byPath: map[string]table{},
+		relations: map[string]*DeclaredRelation{}, nested: map[attribute]any{}, words: map[string]func(word string) error{},
+	}
+	e.Registry = rights.NewRegistry(&e.Base, func(ctx context.Context) store.Conn { return transaction.ConnOf(ctx, e.DB) })
 	return e
 }
 

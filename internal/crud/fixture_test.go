@@ -161,7 +161,7 @@ func (w *world) mount() {
 		Style: crud.Style{Filtered: true, CreateStatus: http.StatusOK, UpdateReply: true, SearchWords: true, Duplicate: apierr.Conflict},
 	})
 	crud.Collect(engine, w.things)
-	crud.Link[Thing, Thing]{Table: "pair", LeftColumn: "one", RightColumn: "other", Strict: true}.On(engine)
+	crud.Link[Thing, Thing]{Table: "pair", LeftColumn: "one", RightColumn: "other", GivesRights: true}.On(engine)
 	w.svc = &rest.Service{Name: "test", Prefix: "/api/test", Errors: rest.AuthErrors}
 	w.svc.Operations = engine.Operations()
 	if err := w.svc.Mount(); err != nil {

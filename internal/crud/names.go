@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -60,9 +60,9 @@ type (
 	// Scope says who owns the objects of a collection.
 	Scope = declaration.Scope
 	// Event is one committed change.
-	Event = changes.Event
+	Event = transaction.Event
 	// Idempotency makes the POST operations of an engine take the header Idempotency-Key.
-	Idempotency = changes.Idempotency
+	Idempotency = transaction.Idempotency
 	// Href is one of an object's links.
 	Href = query.Href
 	// ID is the number by which a client names an object.

@@ -3,7 +3,6 @@ package crud
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -32,7 +31,8 @@ type NestedOf[T declaration.Pointer] struct {
 	Receive func(ctx context.Context, r *rest.Request, body rest.Object, sent any) (value any, err error)
 	// Prepare runs before the object is checked and stored, and changes it.
 	Prepare func(ctx context.Context, c store.Conn, change *declaration.Change[T], value any) error
-	// Write runs when the object is stored, and returns what it made.
+	// Write runs when the object is stored, and returns what it made. An attribute without it is still taken, and need not be sent: the
+	// definition calls it deprecated.
 	Write func(ctx context.Context, c store.Conn, change *declaration.Change[T], value any) (made any, err error)
 	// Show turns what Write made, for each of some objects, into what the reply of each shows.
 	Show func(ctx context.Context, c store.Conn, scope string, made []any) (shown []any, err error)
@@ -40,28 +40,20 @@ type NestedOf[T declaration.Pointer] struct {
 	Remove func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error
 	// Inside says that the attribute is read only where the object itself is nested in another.
 	Inside bool
-	// Deprecated says that it is still taken, and need not be sent.
-	Deprecated bool
 }
 
 // On declares the attribute on an engine.
 func (n NestedOf[T]) On(e *Engine) {
-	if e.nested == nil {
-		e.nested = map[reflect.Type]map[string]any{}
+	at := attribute{declaration.StructOf[T](), n.Name}
+	if e.nested[at] != nil {
+		panic(fmt.Sprintf("%s: two declarations of what is nested as %s", at.of, n.Name)) // a mistake in the declaration, which every start reports
 	}
-	of := declaration.StructOf[T]()
-	if e.nested[of] == nil {
-		e.nested[of] = map[string]any{}
-	}
-	if e.nested[of][n.Name] != nil {
-		panic(fmt.Sprintf("%s: two declarations of what is nested as %s", of, n.Name)) // a mistake in the declaration, which every start reports
-	}
-	e.nested[of][n.Name] = &n
+	e.nested[at] = &n
 }
 
 // nestedAs returns the declaration of a nested attribute, or nil.
 func (k *CollectionOf[T]) nestedAs(name string) *NestedOf[T] {
-	n, _ := k.engine.nested[declaration.StructOf[T]()][name].(*NestedOf[T])
+	n, _ := k.engine.nested[attribute{k.Of, name}].(*NestedOf[T])
 	return n
 }
 
@@ -247,7 +239,7 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 	for _, name := range k.Nested {
 		n := k.nestedAs(name)
 		at := slices.IndexFunc(out.Properties, func(q rest.Property) bool { return q.Name == name })
-		p := rest.Property{Name: name, Deprecated: n == nil || n.Deprecated}
+		p := rest.Property{Name: name, Deprecated: n == nil || n.Write == nil}
 		if n != nil {
 			schema := of(n)
 			if schema == nil || n.Inside && !inside {

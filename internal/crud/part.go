@@ -49,10 +49,12 @@ func (p PartOf[T, P]) On(e *Engine) {
 	}
 	e.declare(func() []rest.Operation {
 		k := collectionOf[T](e)
-		k.auditPart(func(o T) any { return p.Field(o) })
-		schema := p.schema()
+		schema, attribute := p.schema(), declaration.AttributeOf(func(o T) any { return p.Field(o) })
+		if shown := k.Schema.Property(attribute); shown != nil && !slices.Contains(k.audited, shown) {
+			k.audited = append(k.audited, shown)
+		}
 		if len(p.Only) == 0 || slices.Contains(p.Only, "read") {
-			k.ReadApart(declaration.AttributeOf(func(o T) any { return p.Field(o) }), append(p.readNamed(), declaration.Dotted(p.Path))...)
+			k.ReadApart(attribute, append(p.readNamed(), declaration.Dotted(p.Path))...)
 		}
 		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
 		id := cmp.Or(p.ID, k.Singular+"_"+declaration.Underscored(p.Path))

@@ -20,9 +20,6 @@ type place struct {
 
 // Word declares a path parameter that names no object. check refuses what it cannot name.
 func (e *Engine) Word(parameter string, check func(word string) error) {
-	if e.words == nil {
-		e.words = map[string]func(word string) error{}
-	}
 	e.words[parameter] = check
 }
 
@@ -39,9 +36,9 @@ func (e *Engine) PathFirst(ops []rest.Operation) {
 		if first == nil {
 			continue
 		}
-		if ahead := op.Ahead; ahead != nil {
-			op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) {
-				done, err := ahead(ctx, r)
+		if preload := op.Preload; preload != nil {
+			op.Preload = func(ctx context.Context, r *rest.Request) (any, error) {
+				done, err := preload(ctx, r)
 				return done, first(ctx, r, err)
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -58,7 +58,7 @@ func (e *Engine) refer(ctx context.Context, c store.Conn, col declaration.Column
 	if !of.Has(name) {
 		return "", fmt.Errorf("the column %s refers to %s, which has no column %s", col.Name, path, name)
 	}
-	owner, err := changes.Remember(ctx, of.Table, fmt.Sprint(name, " ", scope, " ", value), func() (string, error) {
+	owner, err := transaction.Remember(ctx, of.Table, fmt.Sprint(name, " ", scope, " ", value), func() (string, error) {
 		return store.Get[string](ctx, c, "SELECT CAST("+of.Owner+" AS text) FROM "+of.Table+" WHERE "+name+" = $1 AND "+
 			tenant.Below(of.Owner, "$2")+" ORDER BY "+of.Owner+" <> $2 LIMIT 1", value, scope)
 	})

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -73,19 +73,16 @@ type LinkOf[L, R declaration.Pointer] struct {
 	Path string
 	// Only names the operations. If it is empty and not nil, there are none, and the two sides only show each other.
 	Only []string
-	// Action is the last word of put's access: "update" unless it is set.
-	Action string
 	// LeftHas is how many right objects a left one may have, RightHas the reverse.
 	LeftHas, RightHas Count
 	// LeftShows and RightShows are the fields in which the objects of each side show the other.
 	LeftShows, RightShows []query.Show
 	// LeftDeleted says what happens to the link when the left object is deleted, RightDeleted when the right one is.
 	LeftDeleted, RightDeleted Deletion
-	// Strict links call Allow and MayEnd even if nothing would change, for links that give rights: a caller who may not make or
-	// end a link does not learn whether it exists. They have neither a Row nor delete_all, and the table is unique in both columns together.
-	Strict bool
-	// AcrossTenants lets the two objects belong to different tenants. The caller must see both.
-	AcrossTenants bool
+	// GivesRights links call Allow and MayEnd even if nothing would change: a caller who may not make or end a link does not learn whether
+	// it exists. The last word of put's access is "create", and the two objects, of which the caller must see both, may belong to different
+	// tenants. Such links have neither a Row nor delete_all, and the table is unique in both columns together.
+	GivesRights bool
 	// Row holds the other columns of the joining table: the body of put. [RowOf] makes it.
 	Row *declaration.Row
 	// Set and SetBack are the lists that `set` and `set_back` take.
@@ -122,14 +119,14 @@ type PairOf[L, R declaration.Pointer] struct {
 
 // DeclaredRelation is a [LinkOf] on its engine, whatever the types of its sides are.
 type DeclaredRelation struct {
-	Path                  string
-	Left, Right           *DeclaredSide
-	Only                  []string
-	Strict, AcrossTenants bool
+	Path        string
+	Left, Right *DeclaredSide
+	Only        []string
+	GivesRights bool
 
-	name, table, action string
-	engine              *Engine
-	row                 *declaration.Row
+	name, table string
+	engine      *Engine
+	row         *declaration.Row
 	// columns are those of the joining table beside the two keys: the row's, and the position.
 	columns []declaration.Column
 	// The hooks of the declaration.
@@ -148,8 +145,7 @@ func (l LinkOf[L, R]) On(e *Engine) {
 func (l LinkOf[L, R]) join(e *Engine) *DeclaredRelation {
 	l.Table = cmp.Or(l.Table, string(l.Relation))
 	r := &DeclaredRelation{
-		name: cmp.Or(string(l.Relation), l.Table), table: l.Table, action: cmp.Or(l.Action, "update"), engine: e,
-		Only: l.Only, Strict: l.Strict, AcrossTenants: l.AcrossTenants, row: l.Row,
+		name: cmp.Or(string(l.Relation), l.Table), table: l.Table, engine: e, Only: l.Only, GivesRights: l.GivesRights, row: l.Row,
 		Left: newSide(collectionOf[L](e), DeclaredSide{
 			Side: query.Side{Refers: l.LeftColumn, Position: l.Position}, Has: l.LeftHas, Deleted: l.LeftDeleted, Set: l.Set,
 		}),
@@ -173,9 +169,6 @@ func (l LinkOf[L, R]) join(e *Engine) *DeclaredRelation {
 		r.row = declaration.NoRow
 	}
 	r.complete(l.Calls)
-	if e.relations == nil {
-		e.relations = map[string]*DeclaredRelation{}
-	}
 	if e.relations[r.name] != nil {
 		r.mistaken("there are two of this name")
 	}
@@ -271,12 +264,12 @@ func (n RelationOf[L, R]) RefuseRight(ctx context.Context, c store.Conn, e *Engi
 // RightUnlinked reports whether the transaction of ctx made the right object, and no link of this relation with it yet.
 func (n RelationOf[L, R]) RightUnlinked(ctx context.Context, e *Engine, right R) bool {
 	near := n.on(e).Right
-	return changes.MemoryOf(ctx).Unlinked(&near.Side, near.Key(right))
+	return transaction.MemoryOf(ctx).Unlinked(&near.Side, near.Key(right))
 }
 
 // RightUnlinked reports whether the transaction made the right object, and no link of it yet.
 func (p *PairOf[L, R]) RightUnlinked(ctx context.Context) bool {
-	return changes.MemoryOf(ctx).New(p.link.change.near.relation.Right.Entity, p.Right)
+	return transaction.MemoryOf(ctx).New(p.link.change.near.relation.Right.Entity, p.Right)
 }
 
 // Ends are the first keys of two linked objects.

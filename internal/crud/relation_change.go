@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/audit"
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -125,7 +125,7 @@ func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
 	if l.row, err = d.near.relation.row.Fresh(); err != nil {
 		return err
 	}
-	if !d.near.relation.Strict {
+	if !d.near.relation.GivesRights {
 		if there, err = d.stored(ctx, c, d.near.other.Key(far)); err != nil {
 			return err
 		}
@@ -305,7 +305,7 @@ func (d *diff) mayDo() error {
 func (l *link) accesses() [][]string {
 	r := l.change.near.relation
 	left, right := l.sides()
-	pair, action := "put", r.action
+	pair, action := "put", r.putAction()
 	if l.ends {
 		pair, action = "delete", "delete"
 	}
@@ -338,7 +338,7 @@ func (d *diff) deleteEnded(ctx context.Context, c store.Conn) (int64, error) {
 	for _, l := range d.ended {
 		args = append(args, d.near.other.Key(l.far))
 	}
-	changes.MemoryOf(ctx).Changed(d.near.Joining)
+	transaction.MemoryOf(ctx).Changed(d.near.Joining)
 	return c.Exec(ctx, "DELETE FROM "+d.near.Joining+" WHERE "+d.near.Refers+" = $1 AND "+d.near.other.Refers+" IN ("+
 		query.Placeholders(2, len(d.ended))+")", args...)
 }
@@ -375,13 +375,13 @@ func (d *diff) update(ctx context.Context, c store.Conn) (int64, error) {
 	for i, col := range d.near.relation.columns {
 		sets = append(sets, col.Name+" = "+col.Kind.FromList("e.value", i+1))
 	}
-	changes.MemoryOf(ctx).Changed(d.near.Joining)
+	transaction.MemoryOf(ctx).Changed(d.near.Joining)
 	return c.Exec(ctx, "UPDATE "+d.near.Joining+" SET "+strings.Join(sets, ", ")+" FROM json_each(CAST($1 AS text)) AS e WHERE "+
 		d.near.Joining+"."+d.near.Refers+" = $2 AND "+d.near.Joining+"."+other.Refers+" = "+other.KeyColumn().Kind.FromList("e.value", 0),
 		string(list), d.near.Key(d.object))
 }
 
-// insert writes the new links. It writes no row for a strict link that there is already.
+// insert writes the new links. It writes no row for a link that gives rights and is there already.
 func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 	if len(d.added) == 0 {
 		return 0, nil
@@ -407,7 +407,7 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 		rows[i] = "(" + strings.Join(row, ", ") + ")"
 	}
 	sql := "INSERT INTO " + r.table + " (" + strings.Join(names, ", ") + ") VALUES " + strings.Join(rows, ", ")
-	if r.Strict {
+	if r.GivesRights {
 		sql += " ON CONFLICT (" + r.Left.Refers + ", " + r.Right.Refers + ") DO NOTHING"
 	}
 	made, err := c.Exec(ctx, sql, args.Values...)
@@ -418,8 +418,8 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 	}
 	for _, l := range d.added {
 		left, right := l.keys()
-		changes.MemoryOf(ctx).Linked(&r.Left.Side, left)
-		changes.MemoryOf(ctx).Linked(&r.Right.Side, right)
+		transaction.MemoryOf(ctx).Linked(&r.Left.Side, left)
+		transaction.MemoryOf(ctx).Linked(&r.Right.Side, right)
 	}
 	return made, err
 }
@@ -432,7 +432,7 @@ func (d *diff) conclude(ctx context.Context, c store.Conn) error {
 		return err
 	}
 	for _, l := range all {
-		changes.AfterCommit(ctx, func() { r.committed(l) })
+		transaction.AfterCommit(ctx, func() { r.committed(l) })
 	}
 	if d.list != nil {
 		return d.recordList(ctx, c)
@@ -451,16 +451,16 @@ func (d *diff) recordEach(ctx context.Context, c store.Conn) error {
 }
 
 // event returns the event of an object of this side.
-func (s *DeclaredSide) event(o any) changes.Event {
-	return changes.Event{Resource: s.Path, Key: fmt.Sprint(s.Key(o)), Tenant: s.TenantOf(o)}
+func (s *DeclaredSide) event(o any) transaction.Event {
+	return transaction.Event{Resource: s.Path, Key: fmt.Sprint(s.Key(o)), Tenant: s.TenantOf(o)}
 }
 
 func (l *link) record(ctx context.Context, c store.Conn) error {
 	r := l.change.near.relation
 	left, right := l.sides()
 	one, other := r.Left.event(left), r.Right.event(right)
-	changes.Emit(ctx, one)
-	changes.Emit(ctx, other)
+	transaction.Emit(ctx, one)
+	transaction.Emit(ctx, other)
 	change := audit.Change{
 		Tenant: cmp.Or(one.Tenant, l.change.tenant), Resource: one.Resource + "/" + r.Path, Object: one.Key + "/" + other.Key,
 		Keys:  [][]string{rights.AliasesOf(r.Left.Entity, left).Keys, rights.AliasesOf(r.Right.Entity, right).Keys},
@@ -488,12 +488,12 @@ func (d *diff) recordList(ctx context.Context, c store.Conn) error {
 	of := d.near.event(d.object)
 	var members []string
 	for _, far := range slices.Concat(d.before, after) {
-		changes.Emit(ctx, changes.Event{Resource: d.near.other.Path, Key: far.Key, Tenant: of.Tenant})
+		transaction.Emit(ctx, transaction.Event{Resource: d.near.other.Path, Key: far.Key, Tenant: of.Tenant})
 		if member := d.near.other.Path + "/" + far.Key; !slices.Contains(members, member) {
 			members = append(members, member)
 		}
 	}
-	changes.Emit(ctx, of)
+	transaction.Emit(ctx, of)
 	row := d.near.relation.row
 	return audit.Write(ctx, c, d.request, audit.Change{
 		Tenant: cmp.Or(of.Tenant, d.tenant), Resource: of.Resource + "/" + d.list.Path, Object: of.Key,

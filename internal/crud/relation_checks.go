@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -50,7 +50,7 @@ func SameTenant[L, R declaration.Pointer](ctx context.Context, c store.Conn, pai
 		d := p.link.change
 		near, far := d.near, d.near.other
 		one, other := near.TenantOf(d.object), far.TenantOf(p.link.far)
-		if one == other || d.near.relation.AcrossTenants {
+		if one == other || d.near.relation.GivesRights {
 			return nil
 		}
 		return near.Style.DifferentTenants(near.Singular, one, far.Singular, other)
@@ -98,7 +98,7 @@ func (l *link) refuseHeld(ctx context.Context, c store.Conn, one *DeclaredSide) 
 
 // held returns the key of an object, other than except, that one of this side is linked with, or nil.
 func (s *DeclaredSide) held(ctx context.Context, c store.Conn, key, except any) (any, error) {
-	if changes.Inside(ctx) && changes.MemoryOf(ctx).Unlinked(&s.Side, key) {
+	if transaction.Inside(ctx) && transaction.MemoryOf(ctx).Unlinked(&s.Side, key) {
 		return nil, nil
 	}
 	other, condition, args := s.other.Refers, "", []any{key}
@@ -145,7 +145,7 @@ func (d *diff) refuseFull(ctx context.Context, c store.Conn) error {
 
 // refuseFull refuses if one of some objects of this side has more links than so many.
 func (s *DeclaredSide) refuseFull(ctx context.Context, c store.Conn, most int, keys ...any) error {
-	memory := changes.MemoryOf(ctx)
+	memory := transaction.MemoryOf(ctx)
 	keys = slices.DeleteFunc(keys, func(key any) bool { return most >= 0 && memory.Unlinked(&s.Side, key) })
 	if len(keys) == 0 {
 		return nil

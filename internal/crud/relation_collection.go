@@ -252,21 +252,16 @@ func (l ChildrenOf[P, C]) On(e *Engine) {
 		of := parents.parent()
 		ops := []rest.Operation{children.listIn(of, of.path+"/"+children.Path, "list_"+parents.Singular+"_"+plural, theirs)}
 		if l.Me {
-			of = callerOf(parents)
+			of.path = "/" + parents.Path + "/me"
+			of.key = func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
+				o, err := parents.Row(ctx, c, scope, r.Principal().UserUUID)
+				if err != nil {
+					return nil, err
+				}
+				return parents.Key(o), nil
+			}
 			ops = append(ops, children.listIn(of, of.path+"/"+children.Path, "list_my_"+plural, theirs))
 		}
 		return ops
 	})
-}
-
-// callerOf is the parent that is the caller.
-func callerOf[T declaration.Pointer](k *CollectionOf[T]) parent {
-	key := func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
-		o, err := k.Row(ctx, c, scope, r.Principal().UserUUID)
-		if err != nil {
-			return nil, err
-		}
-		return k.Key(o), nil
-	}
-	return parent{path: "/" + k.Path + "/me", singular: k.Singular, tag: declaration.Underscored(k.Path), key: key}
 }

@@ -39,6 +39,14 @@ func (r *DeclaredRelation) Accesses() map[string]string {
 	return out
 }
 
+// putAction is the last word of put's access.
+func (r *DeclaredRelation) putAction() string {
+	if r.GivesRights {
+		return "create"
+	}
+	return "update"
+}
+
 // operations returns those that Only names.
 func (r *DeclaredRelation) operations() []rest.Operation {
 	var out []rest.Operation
@@ -67,7 +75,7 @@ func (r *DeclaredRelation) operation(kind string) rest.Operation {
 	switch kind {
 	case "put":
 		op.Method, op.ID, op.Summary, op.Handle = http.MethodPut, "associate_"+name, "Associate "+left+" with "+right, r.put
-		op.Access, op.Statuses = rights.AccessOf(r.engine.Service, one, r.action), []int{400, 404, 412}
+		op.Access, op.Statuses = rights.AccessOf(r.engine.Service, one, r.putAction()), []int{400, 404, 412}
 		if r.row != declaration.NoRow {
 			op.Description = "To repeat it changes what is sent of the association alone."
 			op.Body, op.BodyOptional = r.row.Schema.Partial(), true
@@ -174,10 +182,10 @@ func (r *DeclaredRelation) put(ctx context.Context, q *rest.Request) (rest.Reply
 	})
 }
 
-// drop ends a link. To end one that there is not changes nothing, and only MayEnd of a strict link refuses it.
+// drop ends a link. To end one that there is not changes nothing, and only MayEnd of a link that gives rights refuses it.
 func (r *DeclaredRelation) drop(ctx context.Context, q *rest.Request) (rest.Reply, error) {
 	return r.Left.change(ctx, q, true, func(ctx context.Context, c store.Conn, d *diff, far any) error {
-		if !r.Strict {
+		if !r.GivesRights {
 			there, err := d.stored(ctx, c, r.Right.Key(far))
 			if err != nil || len(there) == 0 {
 				return err
@@ -263,13 +271,7 @@ func (s *DeclaredSide) listSchema() *rest.Schema {
 	return &rest.Schema{Type: "array", Items: item, MaxItems: &most}
 }
 
-func componentOf(singular, field string) string {
-	var name strings.Builder
-	for word := range strings.SplitSeq(singular+"_"+field, "_") {
-		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
-	}
-	return name.String() + "Item"
-}
+func componentOf(singular, field string) string { return rest.CamelCase(singular+"_"+field) + "Item" }
 
 func (s *DeclaredSide) putList(ctx context.Context, q *rest.Request) (rest.Reply, error) {
 	return s.change(ctx, q, false, func(ctx context.Context, c store.Conn, d *diff, _ any) error {

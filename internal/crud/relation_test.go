@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -176,7 +176,7 @@ func (l *library) declare() {
 		return nil
 	})
 	crud.Link[Shelf, Cover]{
-		Relation: shelfSeals, Path: "seals", Strict: true, AcrossTenants: true, RightDeleted: crud.Refuse, Allow: crud.All(crud.SameTenant, sealed), MayEnd: sealed,
+		Relation: shelfSeals, Path: "seals", GivesRights: true, RightDeleted: crud.Refuse, Allow: crud.All(crud.SameTenant, sealed), MayEnd: sealed,
 		LeftShows: []crud.Show{crud.Many(func(s *Shelf) *[]NameRef { return &s.Seals })},
 	}.On(e)
 	crud.Nest[Shelf, Book]{Name: "books", Relation: shelfBooks, Many: true}.On(e)
@@ -554,7 +554,7 @@ func TestNothingIsRememberedOfAnUndoneAttempt(t *testing.T) {
 		c.Do("PUT", shelf+book, nil).Want(204)
 		err := l.engine.InTx(t.Context(), func(ctx context.Context, conn store.Conn) error {
 			read := func() int {
-				n, err := changes.Remember(ctx, "shelf_book", "n", func() (int, error) { return store.Get[int](ctx, conn, `SELECT count(*) FROM shelf_book`) })
+				n, err := transaction.Remember(ctx, "shelf_book", "n", func() (int, error) { return store.Get[int](ctx, conn, `SELECT count(*) FROM shelf_book`) })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -564,11 +564,11 @@ func TestNothingIsRememberedOfAnUndoneAttempt(t *testing.T) {
 				t.Errorf("there are %d", n)
 			}
 			undone := errors.New("undone")
-			if err := changes.Attempt(ctx, conn, func() error {
+			if err := transaction.Attempt(ctx, conn, func() error {
 				if _, err := conn.Exec(ctx, `DELETE FROM shelf_book`); err != nil {
 					return err
 				}
-				changes.RememberAs(ctx, "shelf_book", "n", 0)
+				transaction.RememberAs(ctx, "shelf_book", "n", 0)
 				return undone
 			}); !errors.Is(err, undone) {
 				return err

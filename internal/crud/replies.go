@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -22,10 +22,10 @@ func (m *madeReply[T]) WasRead() bool { return m.shown != nil }
 
 // read reads the reply by itself.
 func (m *madeReply[T]) read(ctx context.Context) error {
-	return m.ReadAll(ctx, []changes.Reading{m})
+	return m.ReadAll(ctx, []transaction.Reading{m})
 }
 
-func (m *madeReply[T]) ReadAll(ctx context.Context, others []changes.Reading) error {
+func (m *madeReply[T]) ReadAll(ctx context.Context, others []transaction.Reading) error {
 	var same []*madeReply[T]
 	var made []*MadeOf[T]
 	for _, other := range others {

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
@@ -31,7 +31,7 @@ func (k *CollectionOf[T]) operations() []rest.Operation {
 		op.Master = rights.Master(k.Entity, op.Method)
 		if len(k.Nested) > 0 {
 			if op.Body != nil {
-				op.MaxBody = changes.MaxLongBody
+				op.MaxBody = transaction.MaxLongBody
 			}
 			if action == "update" || action == "delete" {
 				op.Query = append(op.Query, recursiveParameter)
@@ -57,7 +57,7 @@ func (k *CollectionOf[T]) createOperation() rest.Operation {
 		Tagged: true, Located: k.Style.Location, Handle: k.create,
 	}
 	if k.slow() {
-		op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) { return k.drafted(ctx, r) }
+		op.Preload = func(ctx context.Context, r *rest.Request) (any, error) { return k.drafted(ctx, r) }
 	}
 	return op
 }
@@ -80,7 +80,7 @@ func (k *CollectionOf[T]) updateOperation() rest.Operation {
 		op.Success, op.Reply, op.Tagged = http.StatusOK, k.Schema, true
 	}
 	if k.slow() {
-		op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) { return k.edited(ctx, r) }
+		op.Preload = func(ctx context.Context, r *rest.Request) (any, error) { return k.edited(ctx, r) }
 	}
 	return op
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/audit"
-	"github.com/ringfence/ringfence/internal/crud/changes"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -50,7 +50,7 @@ func (k *CollectionOf[T]) conclude(ctx context.Context, c store.Conn, change *de
 		return err
 	}
 	if k.Committed != nil {
-		changes.AfterCommit(ctx, func() { k.Committed(change) })
+		transaction.AfterCommit(ctx, func() { k.Committed(change) })
 	}
 	return k.record(ctx, c, change)
 }
@@ -106,7 +106,7 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 	if k.Preview != nil && r.Bool("dry_run") {
 		return k.preview(ctx, change)
 	}
-	if k.Shrink != nil && !changes.Inside(ctx) {
+	if k.Shrink != nil && !transaction.Inside(ctx) {
 		if err := k.before(ctx, change, nil); err != nil {
 			return rest.Reply{}, err
 		}
@@ -153,9 +153,9 @@ func (k *CollectionOf[T]) before(ctx context.Context, change *declaration.Change
 
 // deleteRow deletes the object's row, and what the database deletes with it.
 func (k *CollectionOf[T]) deleteRow(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	changes.MemoryOf(ctx).Deleted()
+	transaction.MemoryOf(ctx).Deleted()
 	if k.Counted {
-		changes.Count(ctx)
+		transaction.Count(ctx)
 	}
 	args := &query.Arguments{}
 	_, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.Itself(change.Old, args), args.Values...)
@@ -173,22 +173,25 @@ func (k *CollectionOf[T]) record(ctx context.Context, c store.Conn, change *decl
 		a.After = k.auditData(change.New)
 	}
 	k.identify(&a, one)
-	if !declaration.IsNull(change.Old) && !declaration.IsNull(change.New) && reflect.DeepEqual(a.Before, a.After) && k.sameColumns(change.Old, change.New) {
+	if !declaration.IsNull(change.Old) && !declaration.IsNull(change.New) && reflect.DeepEqual(a.Before, a.After) && len(k.changed(change.Old, change.New)) == 0 {
 		return nil
 	}
-	changes.Emit(ctx, changes.Event{Resource: a.Resource, Key: a.Object, Tenant: k.TenantOf(one)})
+	transaction.Emit(ctx, transaction.Event{Resource: a.Resource, Key: a.Object, Tenant: k.TenantOf(one)})
 	if k.Audited != nil {
 		k.Audited(one, &a)
 	}
 	return audit.Write(ctx, c, change.Request, a)
 }
 
-// sameColumns reports whether an object's row is unchanged, including columns that nobody is shown.
-func (k *CollectionOf[T]) sameColumns(one, other T) bool {
+// changed returns the columns in which two versions of an object differ, of those that may change. Some of them nobody is shown.
+func (k *CollectionOf[T]) changed(one, other T) (out []declaration.Column) {
 	before, after := reflect.ValueOf(one).Elem(), reflect.ValueOf(other).Elem()
-	return !slices.ContainsFunc(k.Columns, func(col declaration.Column) bool {
-		return !k.Fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.Index).Interface(), after.FieldByIndex(col.Index).Interface())
-	})
+	for _, col := range k.Columns {
+		if !k.Fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.Index).Interface(), after.FieldByIndex(col.Index).Interface()) {
+			out = append(out, col)
+		}
+	}
+	return out
 }
 
 // identify fills in which object a change is of: its name, its tenant, and the keys by which it can be read.
@@ -210,44 +213,23 @@ func (k *CollectionOf[T]) auditData(o T) map[string]any {
 	}
 	out := make(map[string]any, len(k.Schema.Properties))
 	v := reflect.ValueOf(o).Elem()
-	for i := range k.audited {
-		p := &k.audited[i]
-		out[p.name] = v.FieldByIndex(p.index).Interface()
+	for _, p := range k.audited {
+		out[p.Name] = v.FieldByIndex(p.Index()).Interface()
 	}
 	return out
 }
 
-// auditPart adds a part of the object to the fields that the audit keeps.
-func (k *CollectionOf[T]) auditPart(field func(o T) any) {
-	o := declaration.Fresh[T]()
-	for i := range k.Schema.Properties {
-		p := &k.Schema.Properties[i]
-		if len(p.Index()) == 0 || reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).Addr().Interface() != field(o) {
-			continue
-		}
-		if !slices.ContainsFunc(k.audited, func(kept auditedField) bool { return kept.name == p.Name }) {
-			k.audited = append(k.audited, auditedField{p.Name, p.Index()})
-		}
-	}
-}
-
-// auditedField is a field that the audit keeps.
-type auditedField struct {
-	name  string
-	index []int
-}
-
 // auditedFields returns the properties that are columns, or that a client may write and read: of what is never shown, an object has nothing.
-func auditedFields(schema *rest.Schema, columns []declaration.Column) []auditedField {
+func auditedFields(schema *rest.Schema, columns []declaration.Column) []*rest.Property {
 	kept := map[int]bool{}
 	for _, c := range columns {
 		kept[c.Index[0]] = true
 	}
-	var out []auditedField
+	var out []*rest.Property
 	for i := range schema.Properties {
 		p := &schema.Properties[i]
 		if index := p.Index(); len(index) > 0 && (kept[index[0]] || !p.ReadOnly && !p.WriteOnly) {
-			out = append(out, auditedField{p.Name, index})
+			out = append(out, p)
 		}
 	}
 	return out
@@ -281,7 +263,7 @@ func (k *CollectionOf[T]) create(ctx context.Context, r *rest.Request) (rest.Rep
 // what others write makes it run again.
 func (k *CollectionOf[T]) makeDraft(ctx context.Context, draft *DraftOf[T], reply *madeReply[T]) error {
 	do := func(ctx context.Context, c store.Conn) (err error) {
-		defer changes.Bound(ctx)()
+		defer transaction.Bound(ctx)()
 		reply.made, err = k.Make(ctx, c, reply.scope, draft)
 		return err
 	}
@@ -383,9 +365,9 @@ func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, all []*de
 		return err
 	}
 	for _, change := range all {
-		changes.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
+		transaction.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
 		if k.Counted {
-			changes.Count(ctx)
+			transaction.Count(ctx)
 		}
 		if err := k.run(ctx, c, change, k.save, k.conclude); err != nil {
 			return err
@@ -396,7 +378,7 @@ func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, all []*de
 
 // insertRow checks a new object, and writes its row.
 func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	if err := changes.MayMake(ctx); err != nil {
+	if err := transaction.MayMake(ctx); err != nil {
 		return err
 	}
 	if err := k.ready(ctx, c, change); err != nil {
@@ -417,9 +399,9 @@ func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *d
 		return err
 	}
 	k.copyColumns(change.New, stored)
-	changes.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
+	transaction.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
 	if k.Counted {
-		changes.Count(ctx)
+		transaction.Count(ctx)
 	}
 	return nil
 }
@@ -433,7 +415,7 @@ func (k *CollectionOf[T]) copyColumns(to, from T) {
 }
 
 // slow reports whether a nested attribute needs work that must not hold a transaction, such as the hash of a password. The operations that
-// take such an attribute then have Ahead.
+// take such an attribute then have Preload.
 func (k *CollectionOf[T]) slow() bool {
 	return slices.ContainsFunc(k.Nested, func(name string) bool {
 		n := k.nestedAs(name)
@@ -443,7 +425,7 @@ func (k *CollectionOf[T]) slow() bool {
 
 // drafted returns the object that the body of a POST describes, as it was drafted ahead, or now.
 func (k *CollectionOf[T]) drafted(ctx context.Context, r *rest.Request) (*DraftOf[T], error) {
-	if d, ok := r.Ahead.(*DraftOf[T]); ok {
+	if d, ok := r.Preload.(*DraftOf[T]); ok {
 		return d, nil
 	}
 	sent, err := r.Object()
@@ -464,7 +446,7 @@ func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Rep
 	}
 	change := &declaration.Change[T]{Request: r, Tenant: scope, Carry: asked.carry}
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		defer changes.Bound(ctx)()
+		defer transaction.Bound(ctx)()
 		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
 		}
@@ -576,19 +558,15 @@ func (k *CollectionOf[T]) keepFixed(_ context.Context, _ store.Conn, change *dec
 
 // writeChanges writes the columns that differ. Fixed columns never do.
 func (k *CollectionOf[T]) writeChanges(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
-	args := &query.Arguments{}
+	args, after := &query.Arguments{}, reflect.ValueOf(change.New).Elem()
 	var sets []string
-	for _, col := range k.Columns {
-		value := after.FieldByIndex(col.Index)
-		if !k.Fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.Index).Interface(), value.Interface()) {
-			sets = append(sets, col.Name+" = "+args.Add(value.Interface()))
-		}
+	for _, col := range k.changed(change.Old, change.New) {
+		sets = append(sets, col.Name+" = "+args.Add(after.FieldByIndex(col.Index).Interface()))
 	}
 	if len(sets) == 0 {
 		return nil
 	}
-	changes.MemoryOf(ctx).Changed(k.Table)
+	transaction.MemoryOf(ctx).Changed(k.Table)
 	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.Itself(change.Old, args), args.Values...)
 	return err
 }
@@ -601,7 +579,7 @@ func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Req
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	changes.MemoryOf(ctx).Changed(k.Table)
+	transaction.MemoryOf(ctx).Changed(k.Table)
 	if _, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+column+" = $1 WHERE "+column+" = $2", to, from); err != nil {
 		return err
 	}
@@ -617,7 +595,7 @@ func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Req
 
 // edited returns what the body of a PUT changes, as it was read ahead, or now. It has no object.
 func (k *CollectionOf[T]) edited(ctx context.Context, r *rest.Request) (*DraftOf[T], error) {
-	if d, ok := r.Ahead.(*DraftOf[T]); ok {
+	if d, ok := r.Preload.(*DraftOf[T]); ok {
 		return d, nil
 	}
 	body := k.Partial

@@ -253,30 +253,19 @@ func (d *definer) parameters(op *Operation) []object {
 		}
 		out = append(out, p)
 	}
-	if op.Idempotent {
-		out = append(out, object{
-			"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "minLength": 1, "maxLength": 255},
-			"description": "Any text that no other request of the caller has. A request that is sent again with it does nothing, and gets the same response, for a day.",
-		})
+	sends := func(when bool, header string, schema object, description string) {
+		if when {
+			schema["type"] = "string"
+			out = append(out, object{"name": header, "in": "header", "schema": schema, "description": description})
+		}
 	}
-	if op.Conditional {
-		out = append(out, object{
-			"name": "If-None-Match", "in": "header", "schema": object{"type": "string"},
-			"description": "The entity tag of what the client has: while that is what there is, the response is 304.",
-		})
-	}
-	if op.Method != http.MethodGet && slices.Contains(op.Statuses, http.StatusPreconditionFailed) && op.honoursIfMatch() {
-		out = append(out, object{
-			"name": "If-Match", "in": "header", "schema": object{"type": "string"},
-			"description": "The entity tag of what the client has read: if that has changed since, nothing is done, and the response is 412.",
-		})
-	}
-	if op.Tenanted {
-		out = append(out, object{
-			"name": "Wazo-Tenant", "in": "header", "schema": object{"type": "string", "format": "uuid"},
-			"description": "The tenant to act in: the token's own or one below it. The token's own by default.",
-		})
-	}
+	sends(op.Idempotent, "Idempotency-Key", object{"minLength": 1, "maxLength": 255},
+		"Any text that no other request of the caller has. A request that is sent again with it does nothing, and gets the same response, for a day.")
+	sends(op.Conditional, "If-None-Match", object{}, "The entity tag of what the client has: while that is what there is, the response is 304.")
+	changes := op.Method != http.MethodGet && slices.Contains(op.Statuses, http.StatusPreconditionFailed) && op.honoursIfMatch()
+	sends(changes, "If-Match", object{},
+		"The entity tag of what the client has read: if that has changed since, nothing is done, and the response is 412.")
+	sends(op.Tenanted, "Wazo-Tenant", object{"format": "uuid"}, "The tenant to act in: the token's own or one below it. The token's own by default.")
 	return out
 }
 

@@ -25,8 +25,8 @@ type Request struct {
 	query url.Values
 	// fields are the attributes that the client chose.
 	fields []string
-	// Ahead is the result of the operation's Ahead, or nil.
-	Ahead any
+	// Preload is the result of the operation's Preload, or nil.
+	Preload any
 }
 
 // dryRun is the query parameter by which some operations say what they would do. Another would do it, against what the client expects.

@@ -107,9 +107,9 @@ type Operation struct {
 	// Transactional operations do nothing but change the database, in a transaction of the engine (package crud): they may be one
 	// of several in one transaction.
 	Transactional bool
-	// Ahead, if set, does the slow part of Handle that needs no transaction. It runs before a transaction around the operation begins, and
-	// Handle finds its result in the request's Ahead. If there is none, Handle does it itself.
-	Ahead func(ctx context.Context, r *Request) (any, error)
+	// Preload, if set, does the slow part of Handle that needs no transaction. It runs before a transaction around the operation begins, and
+	// Handle finds its result in the request's Preload. If there is none, Handle does it itself.
+	Preload func(ctx context.Context, r *Request) (any, error)
 	// Idempotent operations take the header Idempotency-Key.
 	Idempotent bool
 	// Tagged operations answer with the entity tag of what they made or changed, and Located ones say where it is, or where to go on.

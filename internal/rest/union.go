@@ -31,7 +31,7 @@ func UnionOf(name, by string, kinds ...Kind) *Schema {
 	u := &Union{By: by, by: &Schema{Type: "string"}}
 	for _, k := range kinds {
 		u.by.Enum = append(u.by.Enum, k.Value)
-		k.Schema = k.Schema.saying(by, k.Value).called(name + camelCase(k.Value))
+		k.Schema = k.Schema.saying(by, k.Value).called(name + CamelCase(k.Value))
 		u.Kinds = append(u.Kinds, k)
 	}
 	return &Schema{Name: name, Type: "object", Union: u}
@@ -57,7 +57,7 @@ func (s *Schema) called(name string) *Schema {
 	out := *s
 	out.Name = name
 	if s.Union != nil {
-		out.Union = s.Union.each(func(k Kind) *Schema { return k.Schema.called(name + camelCase(k.Value)) })
+		out.Union = s.Union.each(func(k Kind) *Schema { return k.Schema.called(name + CamelCase(k.Value)) })
 	}
 	return &out
 }
@@ -72,8 +72,8 @@ func (u *Union) each(schema func(Kind) *Schema) *Union {
 	return &out
 }
 
-// camelCase makes a part of a component's name: fax_to_mail is FaxToMail.
-func camelCase(value string) string {
+// CamelCase makes a part of a component's name: fax_to_mail is FaxToMail.
+func CamelCase(value string) string {
 	var b strings.Builder
 	for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '_' || r == '-' || r == ' ' }) {
 		b.WriteString(strings.ToUpper(word[:1]) + word[1:])

@@ -25,7 +25,8 @@ type Scanner interface{ Scan(src any) error }
 // clock matches time.Time, which is one value, not a struct of columns.
 type clock interface{ UTC() time.Time }
 
-// Select returns every row as a T: a struct with `db` tags, or a single scannable value.
+// Select returns every row as a T: a struct with `db` tags, or a single scannable value. The list of no rows is empty and not nil, which JSON
+// would show as null.
 func Select[T any](ctx context.Context, c Conn, sql string, args ...any) ([]T, error) {
 	rows, err := c.Query(ctx, sql, args...)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ringfence/ringfence/internal/crud/changes"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -51,7 +51,7 @@ func Add(ctx context.Context, db store.DB, tenant string) error {
 			return fmt.Errorf("giving users lines: %w", err)
 		}
 	}
-	if err := changes.AddUp(ctx, db); err != nil {
+	if err := transaction.AddUp(ctx, db); err != nil {
 		return fmt.Errorf("adding up their number: %w", err)
 	}
 	if _, err := db.Exec(ctx, refresh); err != nil {

@@ -78,7 +78,7 @@ func (x *linkTrial) list(s *crud.DeclaredSide, near, far *trial) {
 		if !alike(got.Body, foreign.Text(by), like.Body, nobody.Text(by)) {
 			x.Errorf("another tenant's in a list: %s; nobody's: %s", got.Body, like.Body)
 		}
-		if !x.l.AcrossTenants {
+		if !x.l.GivesRights {
 			x.top.Do(http.MethodPut, path, body(third, foreign)).Want(http.StatusBadRequest).Says("different tenants")
 		}
 		x.b.Do(http.MethodPut, path, body(foreign)).Want(http.StatusNotFound)

@@ -45,7 +45,7 @@ func (x *trial) links() {
 			x.cardinality()
 			x.linkedTenants()
 			x.linkedAcross()
-			x.strict()
+			x.givesRights()
 			x.denied()
 			x.deletions()
 		}
@@ -201,7 +201,7 @@ func (x *linkTrial) linkedTenants() {
 		x.b.Do(method, x.pair(left, foreign), nil).Want(http.StatusNotFound)
 		x.b.Do(method, x.pair(left, right), nil).Want(http.StatusNotFound)
 	}
-	if !x.l.AcrossTenants {
+	if !x.l.GivesRights {
 		x.top.Do(http.MethodPut, x.pair(left, foreign), nil).Want(http.StatusBadRequest).Says("different tenants")
 		_, below := x.objects(x.a1)
 		x.a.Do(http.MethodPut, x.pair(left, below), nil).Want(http.StatusBadRequest).Says("different tenants")
@@ -226,7 +226,7 @@ func (x *linkTrial) linkedTenants() {
 // linkedAcross: who sees objects of two tenants can link them in one direction at least, if the link lets them. Who sees one of the two
 // neither makes nor ends it, and is not shown the other.
 func (x *linkTrial) linkedAcross() {
-	if !x.l.AcrossTenants {
+	if !x.l.GivesRights {
 		return
 	}
 	linked := 0
@@ -266,13 +266,13 @@ func (x *linkTrial) linkedAcross() {
 	}
 }
 
-// strict: a caller who may not make or end a strict link gets the same refusal whether there is one or not, and changes nothing.
-func (x *linkTrial) strict() {
-	if !x.l.Strict {
+// givesRights: a caller who may not make or end a link that gives rights gets the same refusal whether there is one or not, and changes nothing.
+func (x *linkTrial) givesRights() {
+	if !x.l.GivesRights {
 		return
 	}
 	if x.rules.Refused == "" {
-		x.Errorf("the suite has nobody whom the strict link %s refuses", x.l.Path)
+		x.Errorf("the suite has nobody whom the link %s refuses, which gives rights", x.l.Path)
 		return
 	}
 	left, right := x.objects(x.a)

@@ -77,7 +77,7 @@ type Link struct {
 	Ready func(c *Client, left, right Object)
 	// Kept says which sides cannot be deleted while they are linked though the link does not say so: their resource's Guard does.
 	Kept []string // "left", "right"
-	// Refused is an access of callers who may neither make nor end a strict link of two objects that Ready has prepared.
+	// Refused is an access of callers who may neither make nor end a link that gives rights, of two objects that Ready has prepared.
 	Refused string
 }
 

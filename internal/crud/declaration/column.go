@@ -69,14 +69,6 @@ type Column struct {
 	Of        string
 }
 
-// Selected returns the column as a SELECT or a RETURNING names it.
-func (c Column) Selected() string {
-	if c.Scan == c.Name { // an expression never is
-		return c.Name
-	}
-	return c.Name + ` AS "` + c.Scan + `"`
-}
-
 // ColumnsOf reads the tags of T.
 func ColumnsOf(t reflect.Type) []Column { return columnsWithin(t, "", "", nil) }
 

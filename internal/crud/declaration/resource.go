@@ -200,11 +200,9 @@ type Elsewhere struct {
 
 // Match is a filter by joined data.
 type Match struct {
-	// Condition holds for the matching rows; %s is the placeholder of the client's value, %[1]s if it is used twice.
+	// Condition holds for the matching rows; %s is the placeholder of the client's value, %[1]s if it is used twice. %[2]s is the condition
+	// for the table's search index to have the value, which it has wherever a text has it that Condition compares.
 	Condition string
-	// Indexed says that the table's search index has the value wherever a text has it that Condition compares: %[2]s is the condition for the
-	// index to have it.
-	Indexed bool
 	// Doc describes the filter, unless its value is that of an attribute.
 	Doc string
 	// Of is the table of the object that a UUID names, if it belongs to a tenant: an object that the request's tenant cannot see

@@ -35,7 +35,7 @@ type Side struct {
 type Joined interface {
 	loaders(of reflect.Type) []Loader
 	columnsAs(item []declaration.Column, joining string) string
-	seenSQL(ctx context.Context, sql declaration.SQL, add func(value any) (placeholder string)) string
+	visibleSQL(ctx context.Context, sql declaration.SQL, add func(value any) (placeholder string)) string
 	locate(o, key any)
 }
 
@@ -135,7 +135,7 @@ func (s show[O, E]) fill(
 		return err
 	}
 	args := &Arguments{[]any{string(keys)}}
-	query := far.Joined.seenSQL(ctx, begins, args.Add)
+	query := far.Joined.visibleSQL(ctx, begins, args.Add)
 	rows, err := store.Select[*joined[E]](ctx, c, query+order, args.Values...)
 	if err != nil {
 		return err

@@ -184,7 +184,7 @@ func (o order) String() string {
 // ordered returns the order that a query asks for, and where with a use of each value that it has added to args for the order: every
 // statement has all of the values, and PostgreSQL needs to know their types.
 func (k *Reader[T]) ordered(ctx context.Context, query rest.List, where, scope string, args *Arguments) (order, string) {
-	col := k.seen(ctx, k.shown(query.Order, scope), func(value any) string {
+	col := k.visibleColumn(ctx, k.shown(query.Order, scope), func(value any) string {
 		placeholder := args.Add(value)
 		where += " AND CAST(" + placeholder + " AS json) IS NOT NULL"
 		return placeholder

@@ -15,7 +15,7 @@ import (
 // Reader reads the objects of a resource.
 type Reader[T declaration.Pointer] struct {
 	*declaration.Model[T]
-	visible Seen
+	visible Visibility
 	// shows are the fields that links fill in, in objects of the resource and in the structs that show a part of one.
 	shows map[reflect.Type][]Loader
 	// beside are the fields that the resource's Beside fill in.
@@ -32,11 +32,11 @@ type list struct {
 	empty reflect.Value
 }
 
-// Seen returns SQL that reads nothing which the caller of ctx may not know of. It adds the values that this needs.
-type Seen func(ctx context.Context, sql declaration.SQL, add func(value any) (placeholder string)) string
+// Visibility returns SQL that reads nothing which the caller of ctx may not know of. It adds the values that this needs.
+type Visibility func(ctx context.Context, sql declaration.SQL, add func(value any) (placeholder string)) string
 
 // NewReader returns the reader of a resource.
-func NewReader[T declaration.Pointer](m *declaration.Model[T], v Seen) *Reader[T] {
+func NewReader[T declaration.Pointer](m *declaration.Model[T], v Visibility) *Reader[T] {
 	k := &Reader[T]{Model: m, visible: v}
 	for _, b := range m.Beside {
 		k.beside = append(k.beside, Loader{
@@ -68,8 +68,8 @@ func (k *Reader[T]) Show(of reflect.Type, l Loader) {
 	k.shows[of] = append(k.shows[of], l)
 }
 
-// seenSQL returns SQL as it is for the caller of ctx: see [Seen].
-func (k *Reader[T]) seenSQL(ctx context.Context, sql declaration.SQL, add func(value any) (placeholder string)) string {
+// visibleSQL returns SQL as it is for the caller of ctx: see [Visibility].
+func (k *Reader[T]) visibleSQL(ctx context.Context, sql declaration.SQL, add func(value any) (placeholder string)) string {
 	return k.visible(ctx, sql, add)
 }
 
@@ -79,23 +79,21 @@ func (k *Reader[T]) loaders(of reflect.Type) []Loader { return k.shows[of] }
 // columnsAs lists the columns of a type that shows a part of an object, as [declaration.SQL], for a SELECT of this table joined with others:
 // "confd_line.id AS \"item.id\"". Columns that the collection does not have are the joining table's.
 func (k *Reader[T]) columnsAs(item []declaration.Column, joining string) string {
-	var out []byte
+	var out strings.Builder
 	for _, c := range item {
-		of := joining
-		if k.Has(c.Name) && !c.Joining {
-			of = k.Alias()
-			if own := k.Column(c.Name); own.Virtual {
-				out = append(out, ", "+own.Reads.Declared+` AS "item.`+c.Scan+`"`...)
-				continue
-			}
+		read := joining + "." + c.Name
+		if own := k.Column(c.Name); own.Virtual && !c.Joining {
+			read = own.Reads.Declared
+		} else if k.Has(c.Name) && !c.Joining {
+			read = k.Alias() + "." + c.Name
 		}
-		out = append(out, ", "+of+"."+c.Name+` AS "item.`+c.Scan+`"`...)
+		out.WriteString(", " + read + ` AS "item.` + c.Scan + `"`)
 	}
-	return string(out)
+	return out.String()
 }
 
-// seen returns a column as the caller of ctx may compare it.
-func (k *Reader[T]) seen(ctx context.Context, col declaration.Column, add func(value any) (placeholder string)) declaration.Column {
+// visibleColumn returns a column as the caller of ctx may compare it.
+func (k *Reader[T]) visibleColumn(ctx context.Context, col declaration.Column, add func(value any) (placeholder string)) declaration.Column {
 	if col.Virtual {
 		col.Name = k.visible(ctx, col.Reads, add)
 	}

@@ -52,15 +52,14 @@ func (k *Reader[T]) filter(ctx context.Context, f rest.Filter, scope string, arg
 		}
 		placeholder := args.Add(value)
 		condition := k.visible(ctx, k.MatchSQL[f.Name], args.Add)
-		if m.Indexed {
-			indexed := "1 = 1"
+		values := []any{placeholder}
+		if strings.Contains(condition, "%[2]s") {
+			values = append(values, "1 = 1")
 			if grams := k.trigrams(typed); grams != "" {
-				indexed = k.Keys[0] + " IN " + matching(k.Table, args.Add(grams))
+				values[1] = k.Keys[0] + " IN " + matching(k.Table, args.Add(grams))
 			}
-			condition = fmt.Sprintf(condition, placeholder, indexed)
-		} else {
-			condition = fmt.Sprintf(condition, placeholder)
 		}
+		condition = fmt.Sprintf(condition, values...)
 		if m.Of != "" {
 			condition += " AND " + placeholder + " IN (SELECT uuid FROM " + m.Of + " WHERE " + tenant.Below("tenant_uuid", scope) + ")"
 		}
@@ -74,7 +73,7 @@ func (k *Reader[T]) filter(ctx context.Context, f rest.Filter, scope string, arg
 	if !possible {
 		return "1 = 0"
 	}
-	return k.seen(ctx, col, args.Add).Name + " = " + args.Add(value)
+	return k.visibleColumn(ctx, col, args.Add).Name + " = " + args.Add(value)
 }
 
 // shown returns a column as the tenant of the scope reads it.
@@ -136,7 +135,7 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 		conditions = append(conditions, k.SearchText+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	for _, name := range k.Search {
-		conditions = append(conditions, k.seen(ctx, k.Column(name), args.Add).Searched()+" LIKE "+placeholder+` ESCAPE '\'`)
+		conditions = append(conditions, k.visibleColumn(ctx, k.Column(name), args.Add).Searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	if k.SearchAlso != nil {
 		also := k.SearchAlso(ctx, strings.Fields(term), args.Add)
@@ -259,11 +258,7 @@ func (k *Reader[T]) selectedAs(prefix string) string {
 		if c.Virtual {
 			c.Name = c.Reads.Declared
 		}
-		if c.Scan = prefix + c.Scan; prefix == "" {
-			names[i] = c.Selected()
-		} else {
-			names[i] = c.Name + ` AS "` + c.Scan + `"`
-		}
+		names[i] = c.Name + ` AS "` + prefix + c.Scan + `"`
 	}
 	return strings.Join(names, ", ")
 }

@@ -64,21 +64,21 @@ func (e *Registry) SQL(ctx context.Context, sql declaration.SQL, add func(value 
 	var out strings.Builder
 	for i, piece := range sql.Pieces {
 		if i%2 == 1 {
-			piece = e.seenTable(ctx, piece, add)
+			piece = e.visibleTable(ctx, piece, add)
 		}
 		out.WriteString(piece)
 	}
 	return out.String()
 }
 
-// Seen returns a statement, written as [declaration.SQL], as it is for the caller of ctx, with its arguments.
-func (e *Registry) Seen(ctx context.Context, sql string, args ...any) (statement string, all []any) {
+// Visible returns a statement, written as [declaration.SQL], as it is for the caller of ctx, with its arguments.
+func (e *Registry) Visible(ctx context.Context, sql string, args ...any) (statement string, all []any) {
 	with := query.Arguments{Values: slices.Clip(args)}
 	return e.SQL(ctx, declaration.ParseSQL(sql), with.Add), with.Values
 }
 
-// seenTable returns a table of [Registry.SQL], as an operand of FROM.
-func (e *Registry) seenTable(ctx context.Context, table string, add func(value any) (placeholder string)) string {
+// visibleTable returns a table of [Registry.SQL], as an operand of FROM.
+func (e *Registry) visibleTable(ctx context.Context, table string, add func(value any) (placeholder string)) string {
 	if whole, ok := strings.CutPrefix(table, "+"); ok {
 		return whole
 	}

@@ -1,4 +1,4 @@
-package changes
+package transaction
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Transactions runs the transactions of a service's collections.
-type Transactions struct {
+// Runner runs the transactions of a service's collections.
+type Runner struct {
 	declaration.Base
 	// Enter, if set, runs before anything else that a request does in its tenant.
 	Enter func(ctx context.Context, r *rest.Request, tenantUUID string) error
@@ -41,7 +41,7 @@ var errUndo = errors.New("nothing of it is kept")
 
 // TenantOf returns the tenant in which a request acts, after Enter ran for it. It is called outside of a transaction, or in that of
 // several operations, which act in one tenant.
-func (e *Transactions) TenantOf(ctx context.Context, r *rest.Request) (string, error) {
+func (e *Runner) TenantOf(ctx context.Context, r *rest.Request) (string, error) {
 	if tx := transactionOf(ctx); tx != nil && tx.tenant != "" {
 		return tx.tenant, nil
 	}
@@ -54,7 +54,7 @@ func (e *Transactions) TenantOf(ctx context.Context, r *rest.Request) (string, e
 
 // Begin returns the tenant in which a request acts, and its body. A caller who may not act there is refused before the body is
 // read.
-func (e *Transactions) Begin(ctx context.Context, r *rest.Request) (scope string, sent rest.Object, err error) {
+func (e *Runner) Begin(ctx context.Context, r *rest.Request) (scope string, sent rest.Object, err error) {
 	if scope, err = e.TenantOf(ctx, r); err != nil {
 		return "", sent, err
 	}
@@ -111,7 +111,7 @@ func transactionOf(ctx context.Context) *transaction {
 // InTx runs fn in one transaction, in which the collections' Insert, Update and Delete may be called any number of times. Their
 // work for after the commit is done before InTx returns. fn may run again. If ctx is in such a transaction already, fn is a part
 // of it: an error must end the whole, or be within [Attempt].
-func (e *Transactions) InTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
+func (e *Runner) InTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
 	return e.inTenant(ctx, "", fn)
 }
 
@@ -121,7 +121,7 @@ const PieceTime = 50 * time.Millisecond
 
 // InPieces runs fn until it returns 0, several times in each of several transactions, between which others write. Each is committed: who
 // undoes nothing may be interrupted between two.
-func (e *Transactions) InPieces(ctx context.Context, fn func(ctx context.Context, c store.Conn) (int, error)) error {
+func (e *Runner) InPieces(ctx context.Context, fn func(ctx context.Context, c store.Conn) (int, error)) error {
 	for done := false; !done; {
 		if err := e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 			for began := time.Now(); ; {
@@ -138,12 +138,12 @@ func (e *Transactions) InPieces(ctx context.Context, fn func(ctx context.Context
 }
 
 // inTenant is InTx for several requests that act in one tenant.
-func (e *Transactions) inTenant(ctx context.Context, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
+func (e *Runner) inTenant(ctx context.Context, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
 	return e.inTxOf(ctx, e.DB, tenantUUID, fn)
 }
 
 // Try runs fn as InTx does, in a copy of the engine's database, and keeps nothing of it.
-func (e *Transactions) Try(ctx context.Context, scratch store.DB, fn func(ctx context.Context, c store.Conn) error) error {
+func (e *Runner) Try(ctx context.Context, scratch store.DB, fn func(ctx context.Context, c store.Conn) error) error {
 	err := e.inTxOf(ctx, scratch, "", func(ctx context.Context, c store.Conn) error {
 		if err := fn(ctx, c); err != nil {
 			return err
@@ -156,7 +156,7 @@ func (e *Transactions) Try(ctx context.Context, scratch store.DB, fn func(ctx co
 	return err
 }
 
-func (e *Transactions) inTxOf(ctx context.Context, db store.DB, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
+func (e *Runner) inTxOf(ctx context.Context, db store.DB, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
 	if outer := transactionOf(ctx); outer != nil {
 		return fn(ctx, outer.conn)
 	}
@@ -183,7 +183,7 @@ func (e *Transactions) inTxOf(ctx context.Context, db store.DB, tenantUUID strin
 }
 
 // InReadTx runs fn in a transaction that reads, or in the one that ctx is in.
-func (e *Transactions) InReadTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
+func (e *Runner) InReadTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
 	if outer := transactionOf(ctx); outer != nil {
 		return fn(ctx, outer.conn)
 	}
@@ -205,7 +205,7 @@ func Attempt(ctx context.Context, c store.Conn, fn func() error) error {
 
 // AfterCommit registers fn to run after the transaction of ctx, which is an engine's, has committed. It must not block.
 func AfterCommit(ctx context.Context, fn func()) {
-	tx := transactionOf(ctx) // writing without Transactions.InTx is a mistake that every test sees
+	tx := transactionOf(ctx) // writing without Runner.InTx is a mistake that every test sees
 	tx.committed = append(tx.committed, fn)
 }
 
@@ -251,7 +251,7 @@ func AddUp(ctx context.Context, db store.DB) error {
 func Count(ctx context.Context) { transactionOf(ctx).counted++ }
 
 // addUp adds row_count up if it is time, after a commit. A failure is not the caller's: the next one tries again.
-func (e *Transactions) addUp(ctx context.Context, changes int) {
+func (e *Runner) addUp(ctx context.Context, changes int) {
 	if changes <= 0 || e.uncounted.Add(int64(changes)) < addUpAfter {
 		return
 	}

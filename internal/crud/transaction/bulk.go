@@ -1,4 +1,4 @@
-package changes
+package transaction
 
 import (
 	"cmp"
@@ -51,7 +51,7 @@ type BulkResult struct {
 
 // Bulk is POST /bulk, which does several of the engine's operations in one transaction: all of them or none. The refusals
 // are a list of messages.
-func (e *Transactions) Bulk() rest.Operation {
+func (e *Runner) Bulk() rest.Operation {
 	return rest.Operation{
 		Method: http.MethodPost, Path: "/bulk", Access: e.Service + ".bulk.create", ID: "create_bulk", Tag: "bulk",
 		Summary: "Do several operations in one transaction",
@@ -62,16 +62,16 @@ func (e *Transactions) Bulk() rest.Operation {
 		Body:    rest.SchemaOf[BulkRequest]().Exemplified(`{"dry_run":true,"operations":[{"method":"POST","path":"/users","body":{"firstname":"Ada"}}]}`),
 		MaxBody: MaxLongBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
 		Statuses: []int{404, 405, 412}, Tenanted: true, Idempotent: true, Handle: e.bulk,
-		Ahead: func(ctx context.Context, r *rest.Request) (any, error) { return e.beginBulk(ctx, r) },
+		Preload: func(ctx context.Context, r *rest.Request) (any, error) { return e.beginBulk(ctx, r) },
 	}
 }
 
-func (e *Transactions) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (e *Runner) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, err := e.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	run, begun := r.Ahead.(*bulkRun)
+	run, begun := r.Preload.(*bulkRun)
 	if !begun {
 		if run, err = e.beginBulk(ctx, r); err != nil {
 			return rest.Reply{}, err
@@ -101,7 +101,7 @@ func (e *Transactions) bulk(ctx context.Context, r *rest.Request) (rest.Reply, e
 }
 
 // beginBulk reads a bulk request, and does what its operations need to do before the transaction.
-func (e *Transactions) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun, error) {
+func (e *Runner) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun, error) {
 	asked, err := rest.Decode[BulkRequest](r)
 	if err != nil {
 		return nil, err
@@ -110,16 +110,16 @@ func (e *Transactions) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun
 	run.begun = make([]begunOperation, len(run.asked))
 	for i := range run.asked {
 		one, err := run.nest(&run.asked[i])
-		if err != nil || one.Op().Ahead == nil {
+		if err != nil || one.Op().Preload == nil {
 			continue // the transaction refuses it in its turn
 		}
 		run.begun[i].request = one
-		one.Ahead, run.begun[i].err = one.Op().Ahead(ctx, one)
+		one.Preload, run.begun[i].err = one.Op().Preload(ctx, one)
 	}
 	return run, nil
 }
 
-// begunOperation is an operation whose Ahead has run: its request, or why it is refused.
+// begunOperation is an operation whose Preload has run: its request, or why it is refused.
 type begunOperation struct {
 	request *rest.Request
 	err     error
@@ -127,7 +127,7 @@ type begunOperation struct {
 
 // bulkRun is one run of the operations of a bulk request.
 type bulkRun struct {
-	engine  *Transactions
+	engine  *Runner
 	request *rest.Request
 	asked   []BulkOperation
 	begun   []begunOperation

@@ -1,4 +1,4 @@
-package changes
+package transaction
 
 import (
 	"context"
@@ -52,7 +52,7 @@ var errApart = errors.New("each is done by itself")
 // committed, all of them get that error. do sees what those before it in the transaction have written, as if they had been committed, which
 // they are, if it is. What the requests read after the commit is then read for all at once, where that succeeds; after tells whether it
 // did.
-func (e *Transactions) InBatch(ctx context.Context, do func(ctx context.Context, c store.Conn) error, after Reading) error {
+func (e *Runner) InBatch(ctx context.Context, do func(ctx context.Context, c store.Conn) error, after Reading) error {
 	if transactionOf(ctx) != nil { // who has a transaction must not wait for those who wait for one
 		return e.InTx(ctx, do)
 	}
@@ -141,7 +141,7 @@ func (q *queue) take(s *share) []*share {
 // doAll does the shares in one transaction, leaves the turn, and tells each its result. A request that ends meanwhile undoes nothing. Each
 // is done alone after whatever certainly undid the transaction. Once all have run, a panic or store.ErrUnavailable leaves open whether
 // it was committed, and nothing is done twice.
-func (e *Transactions) doAll(q *queue, shares []*share) {
+func (e *Runner) doAll(q *queue, shares []*share) {
 	err, ran := errApart, false
 	defer func() {
 		if p := recover(); p != nil { // a share that panics will do so again, alone; the panic's text may be the request's
@@ -206,7 +206,7 @@ type Reading interface {
 
 // readAll reads what the requests of a committed transaction read after it. It fails nobody: who was not served reads by itself, and a
 // panic here will be a panic there.
-func (e *Transactions) readAll(shares []*share) {
+func (e *Runner) readAll(shares []*share) {
 	defer func() {
 		if p := recover(); p != nil {
 			slog.Error("panic while the replies of several requests were read", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))

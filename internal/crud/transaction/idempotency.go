@@ -1,4 +1,4 @@
-package changes
+package transaction
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ type Idempotency struct {
 }
 
 // Idempotent returns the handler of an operation that takes the header.
-func (e *Transactions) Idempotent(handle rest.Handler) rest.Handler {
+func (e *Runner) Idempotent(handle rest.Handler) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		lines := r.HTTP.Header.Values(keyHeader)
 		if len(lines) == 0 {
@@ -77,14 +77,14 @@ func (e *Transactions) Idempotent(handle rest.Handler) rest.Handler {
 			return rest.Reply{}, e
 		}
 		defer e.Idempotency.running.Delete(k.digest)
-		var aheadErr error // it matters only if the request is done now
-		if ahead := r.Op().Ahead; ahead != nil {
+		var preloadErr error // it matters only if the request is done now
+		if preload := r.Op().Preload; preload != nil {
 			r.HTTP.Body = io.NopCloser(bytes.NewReader(body))
-			r.Ahead, aheadErr = ahead(ctx, r)
+			r.Preload, preloadErr = preload(ctx, r)
 		}
 		reply, err := e.onceOnly(ctx, k, func(ctx context.Context) (rest.Reply, error) {
-			if aheadErr != nil {
-				return rest.Reply{}, aheadErr
+			if preloadErr != nil {
+				return rest.Reply{}, preloadErr
 			}
 			r.HTTP.Body = io.NopCloser(bytes.NewReader(body)) // the transaction may run again
 			return handle(ctx, r)
@@ -97,7 +97,7 @@ func (e *Transactions) Idempotent(handle rest.Handler) rest.Handler {
 }
 
 // onceOnly does a request, and keeps its response, unless that was done.
-func (e *Transactions) onceOnly(ctx context.Context, k *keyed, do func(ctx context.Context) (rest.Reply, error)) (reply rest.Reply, err error) {
+func (e *Runner) onceOnly(ctx context.Context, k *keyed, do func(ctx context.Context) (rest.Reply, error)) (reply rest.Reply, err error) {
 	err = e.inTenant(ctx, k.tenant, func(ctx context.Context, c store.Conn) error {
 		kept, err := k.claim(ctx, c)
 		if err != nil {
@@ -122,7 +122,7 @@ func (e *Transactions) onceOnly(ctx context.Context, k *keyed, do func(ctx conte
 }
 
 // sweepKeys deletes what has expired, now and then. If that fails, the next one will do it.
-func (e *Transactions) sweepKeys(ctx context.Context) {
+func (e *Runner) sweepKeys(ctx context.Context) {
 	i := e.Idempotency
 	i.mu.Lock()
 	due := time.Since(i.swept) > sweepEvery

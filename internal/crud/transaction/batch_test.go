@@ -1,4 +1,4 @@
-package changes
+package transaction
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 // crowd is an engine whose turn is taken, and requests that wait for theirs.
 type crowd struct {
 	t            *testing.T
-	engine       *Transactions
+	engine       *Runner
 	transactions *atomic.Int64
 	leave        chan struct{}
 	first        chan error
@@ -46,7 +46,7 @@ func newCrowd(t *testing.T, db store.DB, failed func(n int64) error) *crowd {
 		t.Fatal(err)
 	}
 	c := &crowd{t: t, transactions: new(atomic.Int64), leave: make(chan struct{}), first: make(chan error, 1)}
-	c.engine = &Transactions{Base: declaration.Base{DB: counting{db, c.transactions, failed}}}
+	c.engine = &Runner{Base: declaration.Base{DB: counting{db, c.transactions, failed}}}
 	began := make(chan struct{}, 1)
 	go func() {
 		c.first <- c.engine.InBatch(context.Background(), func(context.Context, store.Conn) error {
@@ -387,7 +387,7 @@ func TestBatchReading(t *testing.T) {
 // What could not be added up is added up the next time.
 func TestBatchAddUp(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		e := &Transactions{Base: declaration.Base{DB: db}}
+		e := &Runner{Base: declaration.Base{DB: db}}
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		e.addUp(gone, addUpAfter)
