@@ -2,6 +2,9 @@ package asterisk
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,10 +40,22 @@ func writeMusic(p *plan, w *conf.Writer) {
 			folder = p.options.Music(m.Name)
 		}
 		w.Set("directory", cmp.Or(folder, standard))
+		if len(m.Files.V) > 0 { // Asterisk looks for files when it reads other bytes than before
+			w.Comment("its files: " + sumOf(m.Files.V))
+		}
 		if order := musicOrders[text(m.Sort)]; order != "" {
 			w.Set("sort", order)
 		}
 	}
+}
+
+// sumOf returns a text that is another one for other files.
+func sumOf(files []confdsvc.MOHFile) string {
+	sum := sha256.New()
+	for _, f := range files {
+		fmt.Fprintln(sum, f.Name, f.Extension, f.SHA256)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // DefaultMusic returns the folder of the default music in Asterisk's data, where its own files are in the folder etc. Samples of asterisk.conf

@@ -86,7 +86,9 @@ func newEngine(key, data, keys string) (*engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
-	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation, Logins: auth, Changed: phone.changed, Files: phone.filesChanged})
+	confd, err := confdsvc.New(confdsvc.Options{
+		DB: db, Installation: auth.Installation, Logins: auth, Changed: phone.changed, Files: phone.filesChanged, Audio: phone.audio,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/doctor"
 	"github.com/ringfence/ringfence/internal/local"
@@ -81,6 +82,13 @@ func (t *telephone) use(s phoneSettings) {
 		LiveReload: func(ctx context.Context) (bool, error) { return t.follows(ctx, s) },
 	}, s.apply())
 	t.restart()
+}
+
+// audio returns where files of sound are.
+func (t *telephone) audio() confdsvc.AudioFolders {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return confdsvc.AudioFolders{MOH: audio.Folder(t.settings.music)}
 }
 
 // begin begins the work: the database is there.

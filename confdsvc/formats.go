@@ -40,6 +40,7 @@ func isTimezone(name string) bool {
 // The text formats of the configuration, each by its name in a struct tag: format:"exten".
 func init() {
 	rest.RegisterFormats(
+		rest.Format{Name: "binary", Doc: "Bytes.", Check: func(string) bool { return true }, Message: "Must be bytes"},
 		rest.Format{
 			Name: "exten", Pattern: extenForm, Example: "1000",
 			Doc: "A number as it is dialled, or a pattern of numbers behind an underscore.",

@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,7 +30,8 @@ func TestPathsAreRefusedBeforeBodies(t *testing.T) {
 				return "987654"
 			})
 			for _, body := range []any{"{", "[]", object{"label": 5, "enabled": "x", "users": 5}} {
-				master.Do(op.Method, path, body).Want(http.StatusNotFound).Says("Resource Not Found - ")
+				master.Do(op.Method, path, body, func(r *http.Request) { r.Header.Set("Content-Type", cmp.Or(op.Consumes, "application/json")) }).
+					Want(http.StatusNotFound).Says("Resource Not Found - ")
 			}
 		}
 		if tried < 30 {

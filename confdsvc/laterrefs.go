@@ -33,10 +33,6 @@ type (
 		ID int64 `json:"id"`
 		crud.Hrefs
 	}
-	// MOHFile is a file of a music on hold.
-	MOHFile struct {
-		Name string `json:"name"`
-	}
 	// QueueRef is a queue as users and its extension show it.
 	QueueRef struct {
 		ID    int64   `json:"id"`

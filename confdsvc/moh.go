@@ -3,11 +3,16 @@ package confdsvc
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
@@ -23,10 +28,27 @@ type MOH struct {
 	Sort        *string `db:"sort" json:"sort" enum:"alphabetical,random,random_start" doc:"The order of the files."`
 	crud.Hrefs
 
-	Files []MOHFile `json:"files" readOnly:"true"` // the service has no files yet
+	Files store.JSON[[]MOHFile] `db:"files" json:"files" default:"[]" readOnly:"true"`
 }
 
-func init() { resources = append(resources, declareMOH) }
+// MOHFile is a file of a music on hold.
+type MOHFile struct {
+	Name string `json:"name"`
+	audio.File
+}
+
+// place returns where the file is: Asterisk knows its format by the ending.
+func (f MOHFile) place(m *MOH) []string {
+	if name, is := strings.CutSuffix(f.Name, "."+f.Extension); is && name != "" {
+		return []string{m.Name, f.Name}
+	}
+	return []string{m.Name, f.Name + "." + f.Extension}
+}
+
+func init() {
+	resources = append(resources, declareMOH)
+	docs["{moh_filename}"] = "The name of a file: letters, digits, `.`, `_` and `-`, and no dot at the beginning."
+}
 
 func declareMOH(e *crud.Engine) {
 	columns := []string{"label", "name"}
@@ -41,7 +63,18 @@ func declareMOH(e *crud.Engine) {
 			}
 			return nil
 		},
+		Apart: map[string]func(m *MOH) []string{"files": func(m *MOH) (paths []string) {
+			for _, f := range m.Files.V {
+				paths = append(paths, "files."+rights.WordOf(f.Name))
+			}
+			return paths
+		}},
 		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error {
+			for _, f := range change.Old.Files.V {
+				if err := crud.Of[MOH](e).NotDenied(change.Request, change.Old, "files."+rights.WordOf(f.Name)+".delete"); err != nil {
+					return err
+				}
+			}
 			for _, forget := range musicUses {
 				if err := forget(ctx, c, e, change); err != nil {
 					return err
@@ -50,6 +83,39 @@ func declareMOH(e *crud.Engine) {
 			return nil
 		},
 	})
+}
+
+// mohFiles are the files of music on hold.
+func mohFiles(folders func() AudioFolders) audioFiles[MOH] {
+	find := func(m *MOH, name string) int {
+		return slices.IndexFunc(m.Files.V, func(f MOHFile) bool { return f.Name == name })
+	}
+	return audioFiles[MOH]{
+		param: "moh_filename", title: "MOH file", of: "a music on hold", rawBy: "known by the ending of the name",
+		folder: func() audio.Folder { return folders().MOH },
+		places: func(m *MOH) (all [][]string) {
+			for _, f := range m.Files.V {
+				all = append(all, f.place(m))
+			}
+			return all
+		},
+		find: func(_ *rest.Request, m *MOH, name string) (folder audio.Folder, place []string, as string) {
+			if i := find(m, name); i >= 0 {
+				place = m.Files.V[i].place(m)
+			}
+			return folders().MOH, place, name
+		},
+		declared: func(r *rest.Request) string { return audio.Declared(r.Param("moh_filename")) },
+		add: func(_ *rest.Request, m *MOH, name string, f audio.File) (place []string, err error) {
+			one := MOHFile{name, f}
+			m.Files.V, err = withFile(m.Files.V, one, func(a, b MOHFile) int { return strings.Compare(a.Name, b.Name) })
+			return one.place(m), err
+		},
+		take: func(_ context.Context, _ store.Conn, _ *rest.Request, m *MOH, name string) error {
+			m.Files.V = slices.DeleteFunc(slices.Clone(m.Files.V), func(f MOHFile) bool { return f.Name == name })
+			return nil
+		},
+	}
 }
 
 func nameMOH(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error {

@@ -31,6 +31,8 @@ type Options struct {
 	Changed func(events []crud.Event)
 	// Files, if set, hears which files of the telephone system have to follow a change, after its commit. It must not block.
 	Files func(change FilesChange)
+	// Audio returns where files of sound are; nil: nowhere.
+	Audio func() AudioFolders
 }
 
 // New describes the service.
@@ -55,6 +57,10 @@ func New(o Options) (*rest.Service, error) {
 	if o.Files != nil {
 		tellFiles(e, o.Files)
 	}
+	if o.Audio == nil {
+		o.Audio = func() AudioFolders { return AudioFolders{} }
+	}
+	mohFiles(o.Audio).on(e)
 	e.Add(e.Bulk())
 	s.Picture = e.Picture
 	e.Describe(s)

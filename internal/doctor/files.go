@@ -195,7 +195,7 @@ func spaceFinding(subject, folder string, free uint64) Finding {
 // HasMusic reports whether a folder has files beside its folders.
 func HasMusic(folder string) bool {
 	entries, err := os.ReadDir(folder)
-	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() && e.Name()[0] != '.' })
 }
 
 // music examines whether there is anything to play to callers who wait.
