@@ -48,14 +48,18 @@ run: build ## build (without the profile) and start the gateway with the Caddyfi
 # Pointers that unsafe code makes are checked where that is ours: elsewhere the checks take a quarter of the time. The race detector itself is C.
 UNWATCHED := modernc.org/... regexp/... github.com/alecthomas/chroma/... go.yaml.in/yaml/v3
 WATCHED  := -race "-gcflags=all=$(FLAGS) -d=checkptr=0" "-gcflags=github.com/ringfence/ringfence/internal/tokens=$(FLAGS)" $(foreach p,$(UNWATCHED),"-gcflags=$p=$(FLAGS) -race=false -d=checkptr=0")
-# Nor does a program that ends wait a second for more races. What tests leave behind is collected less often.
-WATCHING := CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=200
+# Nor does a program that ends wait a second for more races.
+WATCHING := CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
 # The linter has vetted them, and linking forty of them takes minutes.
 SPARED   := -vet=off -ldflags=-s
 
+# Some tests wait for servers, browsers and limits of time: meanwhile those of another package use the core. What they leave behind is collected
+# less often.
+AT_ONCE  := $(shell expr $$(nproc 2>/dev/null || echo 3) + 1)
+
 .PHONY: test
 test: ## all tests, on SQLite and on PostgreSQL (test-race: with the race detector)
-	$(WITH_PG) $(GO) test $(RACE) -timeout 20m $(PKGS)
+	GOGC=200 $(WITH_PG) $(GO) test $(RACE) -p $(AT_ONCE) -timeout 20m $(PKGS)
 
 .PHONY: test-race
 test-race: ## all tests with the race detector, on both databases
