@@ -189,7 +189,7 @@ export const policy = async (main, resource, id) => {
 	};
 	const filled = form({
 		service,
-		schema: { $ref: schema.$ref },
+		schema,
 		list: resource.list,
 		before,
 		version: { tag },
