@@ -32,19 +32,19 @@ func (o *operator) click(selector string) {
 	o.run(o.t, chromedp.Click(chromedp.CSS(selector)))
 }
 
-// enter replaces what a field with this label has.
+// enter waits for a field with this label, and replaces what it has.
 func (o *operator) enter(label, text string) {
 	o.t.Helper()
-	id := o.script(o.t, fmt.Sprintf(`((asked) => {
+	id, err := chromedp.Run(o, chromedp.Poll[string](fmt.Sprintf(`((asked) => {
 		const label = [...document.querySelectorAll('label')].find((l) => l.textContent.trim().replace(/ \*$/, '') === asked && l.offsetParent);
 		const field = label ? document.getElementById(label.htmlFor) : document.querySelector('[aria-label="' + asked + '"]');
 		if (!field) return '';
 		field.value = '';
 		return field.id ||= 'entered-' + Math.random().toString(36).slice(2);
-	})(%q)`, label))
-	if id == "" {
+	})(%q)`, label), chromedp.WithPollingTimeout(pagePatience)))
+	if err != nil {
 		o.shoot(o.t, "failed")
-		o.t.Fatalf("no field is called %q", label)
+		o.t.Fatalf("no field is called %q: %v; the page says %q and complained %q", label, err, o.script(o.t, `document.body.innerText`), o.complained())
 	}
 	o.run(o.t, chromedp.SendKeys(chromedp.CSS("#"+id), text))
 }
