@@ -27,6 +27,8 @@ type Options struct {
 	// Interfaces are the channels of the machine that custom endpoints of all tenants may name, such as SCCP/door, or SCCP/* for all of a
 	// technology. Nil: none.
 	Interfaces []string
+	// Own are the addresses and the names of the machine, in small letters, by which a trunk would lead to Asterisk itself.
+	Own []string
 	// Taken are the names that the files must not have: see [ReadTaken].
 	Taken Taken
 }

@@ -12,7 +12,7 @@ import (
 // leftOut returns what the files lack of a snapshot, a line for each.
 func leftOut(tb testing.TB, s *confdsvc.Snapshot) (lines []string) {
 	tb.Helper()
-	_, left, err := asterisk.Generate(s, asterisk.Options{Interfaces: []string{"DAHDI/*"}})
+	_, left, err := asterisk.Generate(s, asterisk.Options{Interfaces: []string{"DAHDI/*"}, Own: []string{"pbx.example"}})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -33,6 +33,8 @@ func writeSIPGlobal(p *plan, w *conf.Writer) {
 		w.Set("type", name)
 		if name == "global" {
 			w.Set("user_agent", "Ringfence")
+			// A telephone behind the address of a trunk is still a telephone.
+			w.Set("endpoint_identifier_order", "username,auth_username,ip,header,request_uri,anonymous")
 		}
 	}
 }
@@ -139,10 +141,15 @@ func (p *plan) unusable(e *confdsvc.EndpointSIP) string {
 	if why := cmp.Or(wrongName(e.Name), p.taken(e.Name, "pjsip.conf")); why != "" {
 		return "its endpoint: " + why
 	}
+	return loginFault(e.Auth, "auth_section_options")
+}
+
+// loginFault says why nobody can log in by a section, or nothing.
+func loginFault(o confdsvc.SIPOptions, section string) string {
 	for _, option := range login {
-		value, _ := e.Auth.Last(option)
+		value, _ := o.Last(option)
 		if value == "" {
-			return "its endpoint has no login: auth_section_options needs a username and a password"
+			return "its endpoint has no login: " + section + " needs a username and a password"
 		}
 		if fault := confdsvc.LoginFault(value); fault != "" {
 			return "the " + option + " of its endpoint " + fault
@@ -178,28 +185,12 @@ func writeNames(p *plan, w *conf.Writer) {
 
 func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.EndpointSIP) {
 	u := p.mainUser(l.ID)
-	w.Section(e.Name)
-	w.Set("type", "endpoint")
-	w.Set("aors", e.Name)
-	w.Set("auth", e.Name)
 	named := p.named(l)
-	if e.Transport != nil && e.Transport.Name != nil {
-		if p.transports[*e.Transport.Name] {
-			w.Set("transport", *e.Transport.Name)
-		} else {
-			p.optionOf(named, "")("transport", "that transport is left out")
-		}
-	}
-	in := p.dialsIn(l, e)
-	w.Set("context", in)
 	omit := p.optionOf(named, "endpoint_section_options.")
-	for _, name := range []string{"context", "message_context", "subscribe_context", "overlap_context"} {
-		switch value, typed := e.Endpoint.Last(name); {
-		case typed && p.contextOf(l.TenantUUID, value) == nil:
-			omit(name, notTheirs)
-		case typed && name != "context":
-			w.Set(name, value)
-		}
+	in := p.dialsIn(l, e)
+	p.beginEndpoint(w, named, e, true, in)
+	if value, typed := e.Endpoint.Last("context"); typed && value != in {
+		omit("context", notTheirs)
 	}
 	number := conf.CallerID{Number: p.callerID(e, u).Number}
 	w.Set("callerid", cmp.Or(number.String(), `""`)) // without a number Asterisk would believe what the telephone says
@@ -208,54 +199,107 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	}
 	writePickupGroups(w, l.TenantUUID, e.Endpoint, omit)
 	writeOptions(w, withTimers(e.Endpoint, omit), endpointForms, omit, apart...)
+	music := ""
+	if u != nil {
+		music = p.musicOf(l.TenantUUID, u.MusicOnHold)
+	}
+	p.endEndpoint(w, e, music, omit)
+	p.writeLineVariables(w, l, u, in)
+	writeVariables(w, e, omit)
+	w.Section(e.Name)
+	w.Set("type", "aor")
+	writeOptions(w, e.AOR, aorForms, p.optionOf(named, "aor_section_options."))
+	// There may be a telephone for each user of the line, and for each line of its user.
+	most := max(1, len(p.LineUsers[l.ID]))
+	if u != nil {
+		most = max(most, len(p.UserLines[u.ID]))
+	}
+	writeDefaults(w, e.AOR, aorForms, aorDefaults(most))
+	p.writeLogin(w, named, e.Name, e.Auth, "auth_section_options.")
+	p.leaveSections(named, e)
+}
+
+// beginEndpoint begins the section of an endpoint that dials in a context.
+func (p *plan) beginEndpoint(w *conf.Writer, named leftout.Omission, e *confdsvc.EndpointSIP, login bool, in string) {
+	w.Section(e.Name)
+	w.Set("type", "endpoint")
+	w.Set("aors", e.Name)
+	if login {
+		w.Set("auth", e.Name)
+	}
+	if e.Transport != nil && e.Transport.Name != nil {
+		if p.transports[*e.Transport.Name] {
+			w.Set("transport", *e.Transport.Name)
+		} else {
+			p.optionOf(named, "")("transport", "that transport is left out")
+		}
+	}
+	w.Set("context", in)
+	for _, name := range []string{"message_context", "subscribe_context", "overlap_context"} {
+		switch value, typed := e.Endpoint.Last(name); {
+		case typed && p.contextOf(e.TenantUUID, value) == nil:
+			p.optionOf(named, "endpoint_section_options.")(name, notTheirs)
+		case typed:
+			w.Set(name, value)
+		}
+	}
+}
+
+// endEndpoint writes what an endpoint needs after its options: codecs, and the music that it, or else this music, says.
+func (p *plan) endEndpoint(w *conf.Writer, e *confdsvc.EndpointSIP, otherwise string, omit omit) {
 	if codecs, _ := e.Endpoint.Last("allow"); !endpointForms.allow("allow", strings.ReplaceAll(codecs, " ", "")) {
 		w.Set("allow", "!all,ulaw,alaw") // Asterisk's own default is no codec: such a telephone could ring, and not be answered
 	}
 	music, typed := e.Endpoint.Last("moh_suggest")
-	if music = p.musicOf(l.TenantUUID, &music); typed && music == "" {
+	if music = p.musicOf(e.TenantUUID, &music); typed && music == "" {
 		omit("moh_suggest", notTheirs)
 	}
-	if music == "" && u != nil {
-		music = p.musicOf(l.TenantUUID, u.MusicOnHold)
-	}
-	if music != "" {
+	if music = cmp.Or(music, otherwise); music != "" {
 		w.Set("moh_suggest", music)
 	}
-	p.writeLineVariables(w, l, u, in)
+}
+
+// writeVariables writes the variables that an endpoint sets.
+func writeVariables(w *conf.Writer, e *confdsvc.EndpointSIP, omit omit) {
 	for _, pair := range e.Endpoint.V {
 		if pair[0] == "set_var" && !writeVariable(w, pair[1]) {
 			omit("set_var", "Asterisk or the dialplan obeys this variable, or its value separates arguments")
 		}
 	}
-	w.Section(e.Name)
-	w.Set("type", "aor")
-	writeOptions(w, e.AOR, aorForms, p.optionOf(named, "aor_section_options."))
-	p.writeAORDefaults(w, l, u, e.AOR)
-	w.Section(e.Name)
+}
+
+// writeLogin writes the section of a login.
+func (p *plan) writeLogin(w *conf.Writer, named leftout.Omission, section string, o confdsvc.SIPOptions, begin string) {
+	w.Section(section)
 	w.Set("type", "auth")
 	w.Set("auth_type", "userpass")
 	for _, name := range login {
-		value, _ := e.Auth.Last(name)
+		value, _ := o.Last(name)
 		w.Set(name, value)
 	}
-	writeOptions(w, e.Auth, authForms, p.optionOf(named, "auth_section_options."), "username", "password", "auth_type")
-	p.leaveSections(named, e)
+	writeOptions(w, o, authForms, p.optionOf(named, begin), "username", "password", "auth_type")
 }
 
-// writeAORDefaults writes what neither an endpoint nor its templates say of where its telephone is. There may be a telephone for each user of the
-// line, and for each line of its user. A new one takes the place of one that does not answer, or else of the oldest: Asterisk would refuse a
-// telephone that comes back with another port until what it said before expires.
-func (p *plan) writeAORDefaults(w *conf.Writer, l *confdsvc.Line, u *confdsvc.User, typed confdsvc.SIPOptions) {
-	most := max(1, len(p.LineUsers[l.ID]))
-	if u != nil {
-		most = max(most, len(p.UserLines[u.ID]))
-	}
-	defaults := [][2]string{{"max_contacts", strconv.Itoa(most)}, {"remove_existing", "yes"}, {"remove_unavailable", "yes"}, {"qualify_frequency", "60"}}
+// aorDefaults are what neither an endpoint nor its templates say of where telephones are, of which so many may be there. A new one takes the place
+// of one that does not answer, or else of the oldest: Asterisk would refuse a telephone that comes back with another port until what it said
+// before expires.
+func aorDefaults(most int) [][2]string {
+	return [][2]string{{"max_contacts", strconv.Itoa(most)}, {"remove_existing", "yes"}, {"remove_unavailable", "yes"}, {"qualify_frequency", "60"}}
+}
+
+// writeDefaults writes the options that have no value of their form.
+func writeDefaults(w *conf.Writer, typed confdsvc.SIPOptions, forms optionForms, defaults [][2]string) {
 	for _, option := range defaults {
-		if value, _ := typed.Last(option[0]); !aorForms.allow(option[0], strings.TrimSpace(value)) {
+		if !hasForm(typed, forms, option[0]) {
 			w.Set(option[0], option[1])
 		}
 	}
+}
+
+// hasForm reports whether an option has a value of its form.
+func hasForm(o confdsvc.SIPOptions, forms optionForms, name string) bool {
+	value, _ := o.Last(name)
+	return forms.allow(name, strings.TrimSpace(value))
 }
 
 // leaveSections names the sections of an endpoint that are not those of a telephone.

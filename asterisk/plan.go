@@ -131,6 +131,7 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 // leaveFaults names the objects that the files do not have. Users have none of their own: their lines tell of them.
 func (p *plan) leaveFaults() {
 	leaveOut(p, p.Lines, p.lineFault, p.named)
+	leaveOut(p, p.Trunks, p.trunkFault, p.namedTrunk)
 	for _, l := range p.Lines {
 		if c := p.customs[p.LineCustom[l.ID]]; c != nil && customSuffix(c) != text(c.InterfaceSuffix) {
 			p.optionOf(p.named(l), "")("interface_suffix", wrongForm)
@@ -330,15 +331,20 @@ func (p *plan) device(lineID confdsvc.ID) (d device, fault string) {
 		return device{watch: "PJSIP/" + e.Name, dial: "${PJSIP_DIAL_CONTACTS(" + e.Name + ")}"}, p.unusable(e)
 	}
 	if c := p.customs[p.LineCustom[lineID]]; c != nil && c.TenantUUID == l.TenantUUID {
-		if !c.Enabled {
-			return d, "its endpoint is disabled"
-		}
-		if name, ok := customInterface(p, c); ok {
-			return device{watch: name, dial: name + customSuffix(c)}, ""
-		}
-		return d, "its interface is none of a number of its tenant, and none that the operator lists (RINGFENCE_ASTERISK_INTERFACES)"
+		return device{watch: c.Interface, dial: c.Interface + customSuffix(c)}, p.customFault(c)
 	}
 	return d, "it has no endpoint of its tenant"
+}
+
+// customFault says why a custom endpoint reaches nothing, or nothing.
+func (p *plan) customFault(c *confdsvc.EndpointCustom) string {
+	if !c.Enabled {
+		return "its endpoint is disabled"
+	}
+	if !isInterface(p, c) {
+		return "its interface is none of a number of its tenant, and none that the operator lists (RINGFENCE_ASTERISK_INTERFACES)"
+	}
+	return ""
 }
 
 // maxDevices is how many bytes the names of what rings for a user have at most: more would not fit into a line.
@@ -374,13 +380,13 @@ var (
 	suffixForm   = regexp.MustCompile(`^/[A-Za-z]{1,8}$`)
 )
 
-// customInterface returns the interface of a custom endpoint. It may lead to hardware that the operator lists, or to a number of the tenant's
-// own: another name would ring, and watch, another tenant's telephone.
-func customInterface(p *plan, c *confdsvc.EndpointCustom) (string, bool) {
+// isInterface reports whether a custom endpoint may have its interface. It may lead to hardware that the operator lists, or to a number of the
+// tenant's own: another name would ring, and watch, another tenant's telephone.
+func isInterface(p *plan, c *confdsvc.EndpointCustom) bool {
 	if m := localForm.FindStringSubmatch(c.Interface); m != nil {
-		return c.Interface, p.contextOf(c.TenantUUID, m[2]) != nil
+		return p.contextOf(c.TenantUUID, m[2]) != nil
 	}
-	return c.Interface, hardwareForm.MatchString(c.Interface) && slices.ContainsFunc(p.options.Interfaces, func(listed string) bool {
+	return hardwareForm.MatchString(c.Interface) && slices.ContainsFunc(p.options.Interfaces, func(listed string) bool {
 		technology, all := strings.CutSuffix(listed, "*")
 		return c.Interface == listed || all && strings.HasPrefix(c.Interface, technology)
 	})

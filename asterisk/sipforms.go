@@ -11,6 +11,9 @@ import (
 const codec = `(?:all|ulaw|alaw|g722|g723|g726|g726aal2|g729|g719|gsm|ilbc|adpcm|lpc10|opus|codec2|siren7|siren14|slin(?:12|16|24|32|44|48|96|192)?|` +
 	`speex(?:16|32)?|silk(?:8|12|16|24)|h261|h263|h263p|h264|h265|vp8|vp9|mpeg4|jpeg|png|t140|red)`
 
+// sipURI is where requests are sent.
+const sipURI = `sips?:([A-Za-z0-9._+%-]{1,64}@)?([A-Za-z0-9][A-Za-z0-9.-]{0,127}|\[[0-9a-fA-F:.]{2,45}\])(:[0-9]{1,5})?(;(transport=(udp|tcp|tls|ws|wss)|lr))*`
+
 // The forms of the options that are written. An option without one is left out: those of endpoints, addresses and logins that name a
 // file, a profile or a section, which could be another tenant's or missing, those that the generator writes itself, and those that it
 // does not know. Transports belong to the operator, and may name files.
@@ -45,13 +48,21 @@ var (
 		`(allowed|prohib)(_not_screened|_passed_screen|_failed_screen)?|unavailable`: `callerid_privacy`,
 		`[A-Za-z0-9._+-]{1,79}`: `accountcode contact_user from_domain from_user mwi_from_user sdp_owner sdp_session callerid_tag voicemail_extension`,
 		`[0-9a-fA-F:.]{2,39}`:   `media_address`,
+		sipURI:                  `outbound_proxy`,
 	})
 	aorForms = forms(map[string]string{
 		`yes|no|true|false|on|off|1|0`: `remove_existing remove_unavailable support_path authenticate_qualify qualify_2xx_only`,
 		`[0-9]{1,7}`:                   `default_expiration max_contacts maximum_expiration minimum_expiration qualify_frequency`,
 		`[0-9]{1,4}(\.[0-9]{1,3})?`:    `qualify_timeout`,
 		`[A-Za-z0-9*#]{1,40}`:          `voicemail_extension`,
-		`sips?:[A-Za-z0-9._+%-]{0,64}@?[A-Za-z0-9.:\[\]-]{1,128}(;(transport=(udp|tcp|tls|ws|wss)|lr))*`: `contact outbound_proxy`,
+		sipURI:                         `contact outbound_proxy`,
+	})
+	identifyForms     = forms(map[string]string{`yes|no|true|false|on|off|1|0`: `srv_lookups`})
+	registrationForms = forms(map[string]string{
+		`yes|no|true|false|on|off|1|0`: `auth_rejection_permanent line support_outbound support_path`,
+		`[0-9]{1,6}`:                   `expiration fatal_retry_interval forbidden_retry_interval max_random_initial_delay max_retries retry_interval`,
+		`[A-Za-z0-9._+-]{1,79}`:        `contact_user`,
+		sipURI:                         `client_uri server_uri outbound_proxy`,
 	})
 	authForms = forms(map[string]string{
 		`[0-9]{1,6}`:              `nonce_lifetime`,

@@ -33,6 +33,7 @@ type Snapshot struct {
 	Keys            []*FuncKeyTemplate
 	Customs         []*EndpointCustom
 	Transports      []*SIPTransport
+	Trunks          []*Trunk
 	// Endpoints have the options of their templates.
 	Endpoints []*EndpointSIP
 
@@ -45,6 +46,8 @@ type Snapshot struct {
 	LineExtensions       map[ID][]ID     // the numbers of a line
 	LineSIP              map[ID]string   // the SIP endpoint of a line
 	LineCustom           map[ID]ID       // the custom endpoint of a line
+	TrunkSIP             map[ID]string   // the SIP endpoint of a trunk
+	TrunkCustom          map[ID]ID       // the custom endpoint of a trunk
 	UserVoicemail        map[ID]ID       // the voicemail of a user
 	GroupExtensions      map[string][]ID // the numbers of a group
 	GroupUsers           map[string][]ID // the members of a group that are users, in order
@@ -123,6 +126,7 @@ func (s *Snapshot) parts() []reading {
 		whole(&s.Keys),
 		rows(&s.Customs, nil),
 		rows(&s.Transports, nil),
+		rows(&s.Trunks, nil),
 		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
 		s.mergeTemplates,
 		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),
@@ -133,6 +137,8 @@ func (s *Snapshot) parts() []reading {
 		lists(lineExtensions, &s.LineExtensions),
 		ones(lineSIP, &s.LineSIP),
 		ones(lineCustom, &s.LineCustom),
+		ones(trunkSIP, &s.TrunkSIP),
+		ones(trunkCustom, &s.TrunkCustom),
 		ones(userVoicemail, &s.UserVoicemail),
 		lists(groupExtensions, &s.GroupExtensions),
 		lists(groupUsers, &s.GroupUsers),

@@ -93,6 +93,21 @@ func Endpoint(ctx context.Context, d Doer, name string) ([]Message, error) {
 	return events, err
 }
 
+// Registrations returns the registrations at other systems that Asterisk has, by their names, each with its state, such as Registered.
+func Registrations(ctx context.Context, d Doer) (map[string]string, error) {
+	events, err := d.List(ctx, Action{Name: "PJSIPShowRegistrationsOutbound"})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, m := range events {
+		if m.Event() == "OutboundRegistrationDetail" {
+			all[m.Get("ObjectName")] = m.Get("Status")
+		}
+	}
+	return all, nil
+}
+
 // Queues returns the names of the queues that Asterisk has.
 func Queues(ctx context.Context, d Doer) (map[string]bool, error) {
 	return names(ctx, d, "QueueSummary", "QueueSummary", func(m Message) string { return m.Get("Queue") })

@@ -65,6 +65,9 @@ func (a *running) Verify(ctx context.Context, from, files generation.Files) erro
 		verify     func(ctx context.Context, f *conf.File) (missing []string, err error)
 	}{
 		{"pjsip.conf", "telephones", "res_pjsip", a.missingEndpoints},
+		{"pjsip.conf", "trunks", "res_pjsip_outbound_registration, res_pjsip_endpoint_identifier_ip", func(ctx context.Context, f *conf.File) ([]string, error) {
+			return a.missingTrunks(ctx, from["pjsip.conf"], files["pjsip.conf"], f)
+		}},
 		{"queues.conf", "queues", "app_queue", a.missingQueues},
 		{"voicemail.conf", "mailboxes", "app_voicemail, and noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
 		{"res_parking.conf", "parking lots", "res_parking", a.missingLots},
@@ -119,16 +122,55 @@ func (a *running) missingEndpoints(ctx context.Context, f *conf.File) ([]string,
 	if err := a.verifyTelephones(ctx, f); err != nil {
 		return nil, err
 	}
-	var want []string
-	for _, section := range f.Sections {
-		if kind, _ := section.Get("type"); kind == "endpoint" && !section.Template && section.Name != folderContext {
-			want = append(want, section.Name)
-		}
-	}
+	want := slices.DeleteFunc(sectionsOf(f, "endpoint"), func(name string) bool { return name == folderContext })
 	return a.missing(ctx, want, ami.Endpoints, func(ctx context.Context, name string) (bool, error) {
 		has, err := ami.Endpoint(ctx, a.client, name)
 		return len(has) > 0, err
 	})
+}
+
+// missingTrunks returns the trunks that Asterisk does not register, or does not know by their addresses. It is an error if it still registers one
+// that is gone.
+func (a *running) missingTrunks(ctx context.Context, before, after []byte, f *conf.File) (missing []string, err error) {
+	want, kept := sectionsOf(f, "registration"), sectionsIn(after, "registration")
+	gone := slices.DeleteFunc(sectionsIn(before, "registration"), func(name string) bool { return slices.Contains(kept, name) })
+	if len(want)+len(gone) > 0 {
+		has, err := ami.Registrations(ctx, a.client)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range gone {
+			if _, is := has[name]; is {
+				return nil, fmt.Errorf("the trunk %q is gone, and Asterisk still registers it", name)
+			}
+		}
+		missing = slices.DeleteFunc(want, func(name string) bool { _, is := has[name]; return is })
+	}
+	for _, name := range sectionsOf(f, "identify") {
+		has, err := ami.Endpoint(ctx, a.client, name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(has, func(m ami.Message) bool { return m.Event() == "IdentifyDetail" }) {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
+}
+
+// sectionsIn returns the names of the sections of a type, of a file that was generated.
+func sectionsIn(text []byte, kind string) []string {
+	f, _ := conf.Parse(text)
+	return sectionsOf(f, kind)
+}
+
+func sectionsOf(f *conf.File, kind string) (names []string) {
+	for _, section := range f.Sections {
+		if is, _ := section.Get("type"); is == kind && !section.Template {
+			names = append(names, section.Name)
+		}
+	}
+	return names
 }
 
 func (a *running) missingQueues(ctx context.Context, f *conf.File) ([]string, error) {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk/ami"
@@ -166,5 +167,37 @@ func TestUnstamped(t *testing.T) {
 	}
 	if got := apply.Unstamped(files); !maps.EqualFunc(got, files, bytes.Equal) {
 		t.Errorf("%s", got)
+	}
+}
+
+// A trunk that is gone, and that Asterisk registers still, takes the change back.
+func TestTrunksAreReadBack(t *testing.T) {
+	var n *system
+	var stuck atomic.Bool
+	s := pbx(t, &n)
+	s.Handle("PJSIPShowRegistrationsOutbound", func(c *amitest.Session, a ami.Message) {
+		if stuck.Load() || strings.Contains(n.livePJSIP(), "type = registration") {
+			c.List(a, "OutboundRegistrationDetail", "ObjectName", "carrier")
+			return
+		}
+		c.List(a, "OutboundRegistrationDetail", "ObjectName")
+	})
+	n = start(t, storetest.SQLite(t), withManager(s), false)
+	trunk := telephones("alice", "carrier") + "[carrier]\ntype = registration\nendpoint = carrier\n"
+	n.store("extensions.conf", alice, "pjsip.conf", trunk)
+	wantState(t, do(t, n), jobs.Done, "")
+	if got := s.Reloads(); got[len(got)-1] != "res_pjsip_outbound_registration" {
+		t.Errorf("reloads %v", got)
+	}
+	stuck.Store(true)
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "carrier"))
+	wantState(t, do(t, n), jobs.RolledBack, `the trunk "carrier" is gone, and Asterisk still registers it`)
+	if n.livePJSIP() != trunk {
+		t.Errorf("live is %s", n.livePJSIP())
+	}
+	stuck.Store(false)
+	wantState(t, do(t, n), jobs.Done, "")
+	if n.livePJSIP() == trunk {
+		t.Error("the trunk is live still")
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // pjsipTypes are the types of the objects of pjsip.conf.
-var pjsipTypes = words("endpoint\naor\nauth\ntransport\nglobal\nsystem\n")
+var pjsipTypes = words("endpoint\naor\nauth\ntransport\nglobal\nsystem\nidentify\nregistration\n")
 
 // references are the settings of pjsip.conf that name something, by the type of the object that has them.
 var references = map[string][]struct{ setting, names string }{
@@ -24,7 +24,9 @@ var references = map[string][]struct{ setting, names string }{
 		{"mailboxes", "mailbox"},
 		{"moh_suggest", "class"},
 	},
-	"aor": {{"mailboxes", "mailbox"}},
+	"aor":          {{"mailboxes", "mailbox"}},
+	"identify":     {{"endpoint", "endpoint"}},
+	"registration": {{"endpoint", "endpoint"}, {"outbound_auth", "auth"}, {"transport", "transport"}},
 }
 
 // checkPJSIP checks the objects of pjsip.conf and what they refer to.

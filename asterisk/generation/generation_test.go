@@ -54,7 +54,7 @@ type asterisk struct {
 	leave   func() // what happens when a module refuses
 }
 
-var fileOf = map[string]string{"features": "features.conf", "res_musiconhold": "musiconhold.conf", "res_pjsip": "pjsip.conf", "pbx_config": "extensions.conf", "app_voicemail": "voicemail.conf", "app_queue": "queues.conf"}
+var fileOf = map[string]string{"features": "features.conf", "res_musiconhold": "musiconhold.conf", "res_pjsip": "pjsip.conf", "res_pjsip_endpoint_identifier_ip": "pjsip.conf", "res_pjsip_outbound_registration": "pjsip.conf", "pbx_config": "extensions.conf", "app_voicemail": "voicemail.conf", "app_queue": "queues.conf"}
 
 func (a *asterisk) Reload(ctx context.Context, module string) error {
 	a.reloads = append(a.reloads, module)
@@ -129,6 +129,10 @@ func TestApply(t *testing.T) {
 	wantModules(apply(two), "pbx_config", "res_pjsip")
 	wantModules(apply(one), "res_pjsip", "pbx_config") // only removes: telephones go before their context
 	wantModules(apply(files("pjsip.conf", "[a]\ntype = aor\n", "extensions.conf", "[ctx]\n")), "res_pjsip", "app_voicemail")
+	trunk := "[a]\ntype = registration\n\n[a]\ntype = identify\n"
+	wantModules(apply(files("pjsip.conf", trunk, "extensions.conf", "[ctx]\n")), "res_pjsip", "res_pjsip_endpoint_identifier_ip", "res_pjsip_outbound_registration")
+	wantModules(apply(files("pjsip.conf", trunk+"[b]\ntype = aor\n", "extensions.conf", "[ctx]\n")), "res_pjsip")
+	wantModules(apply(files("pjsip.conf", "[b]\ntype = aor\n", "extensions.conf", "[ctx]\n")), "res_pjsip_outbound_registration", "res_pjsip_endpoint_identifier_ip", "res_pjsip")
 	all := files("pjsip.conf", "[c]\n", "extensions.conf", "[all]\n", "voicemail.conf", "[general]\n", "queues.conf", "[q]\n", "features.conf", "[general]\n", "musiconhold.conf", "[default]\n")
 	wantModules(apply(all), "app_voicemail", "res_musiconhold", "features", "pbx_config", "app_queue", "res_pjsip") // a queue needs its members' hints
 }

@@ -9,19 +9,38 @@ import (
 // readers are the modules of Asterisk that read a file, in the order in which they are reloaded: what is referred to, before what refers to
 // it. A telephone must not appear before its context, nor a queue before the hints by which it knows whether its members can be rung: it
 // would never ring them.
-var readers = []struct{ file, module string }{
-	{"voicemail.conf", "app_voicemail"},
-	{"musiconhold.conf", "res_musiconhold"},
-	{"features.conf", "features"},
-	{"res_parking.conf", "res_parking"},
-	{"extensions.conf", "pbx_config"},
-	{"queues.conf", "app_queue"},
-	{"pjsip.conf", "res_pjsip"},
+var readers = []reader{
+	{"voicemail.conf", "app_voicemail", ""},
+	{"musiconhold.conf", "res_musiconhold", ""},
+	{"features.conf", "features", ""},
+	{"res_parking.conf", "res_parking", ""},
+	{"extensions.conf", "pbx_config", ""},
+	{"queues.conf", "app_queue", ""},
+	{"pjsip.conf", "res_pjsip", ""},
+	{"pjsip.conf", "res_pjsip_endpoint_identifier_ip", "identify"},
+	{"pjsip.conf", "res_pjsip_outbound_registration", "registration"},
+}
+
+// reader is a module that reads a file or, if it has a kind, the sections of that type alone: it may not be loaded where there are none.
+type reader struct{ file, module, kind string }
+
+// reads returns what the module reads of the files.
+func (r reader) reads(files Files) (all []byte) {
+	if r.kind == "" {
+		return files[r.file]
+	}
+	for section := range bytes.SplitSeq(files[r.file], []byte("\n[")) {
+		_, body, _ := bytes.Cut(section, []byte("]\n"))
+		if first, _, _ := bytes.Cut(body, []byte("\n")); string(first) == "type = "+r.kind {
+			all = append(append(all, bytes.TrimSpace(section)...), '\n')
+		}
+	}
+	return all
 }
 
 // isRead reports whether a module reads a file.
 func isRead(name string) bool {
-	return slices.ContainsFunc(readers, func(r struct{ file, module string }) bool { return r.file == name })
+	return slices.ContainsFunc(readers, func(r reader) bool { return r.file == name })
 }
 
 // Changes of a file.
@@ -62,7 +81,8 @@ func Compare(from, to Files) []FileChange {
 // change that only takes away.
 func modules(changes []FileChange, from, to Files) (all []string) {
 	for _, r := range readers {
-		if slices.ContainsFunc(changes, func(c FileChange) bool { return c.Name == r.file }) {
+		changed := slices.ContainsFunc(changes, func(c FileChange) bool { return c.Name == r.file })
+		if changed && (r.kind == "" || !bytes.Equal(r.reads(from), r.reads(to))) {
 			all = append(all, r.module)
 		}
 	}

@@ -1,0 +1,300 @@
+package asterisk
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+func init() { parts = append(parts, part{"pjsip.conf", 3, "trunks", writeTrunks}) }
+
+// The names of a trunk's logins at its carrier are its endpoint's with one of these behind it: no endpoint has a name like that.
+const (
+	registrationLogin = "@register"
+	outboundLogin     = "@out"
+)
+
+// closed is the context of the library in which calls find nothing.
+const closed = "ringfence-closed"
+
+// namedTrunk returns how a trunk is named: as its endpoint.
+func (p *plan) namedTrunk(t *confdsvc.Trunk) leftout.Omission {
+	o := leftout.Omission{TenantUUID: t.TenantUUID, Kind: "trunk", Key: fmt.Sprint(t.ID)}
+	if e := p.endpoints[p.TrunkSIP[t.ID]]; e != nil {
+		o.Name = e.Name
+	} else if c := p.customs[p.TrunkCustom[t.ID]]; c != nil {
+		o.Name = c.Interface
+	}
+	return o
+}
+
+// trunkFault says why no call goes by a trunk, or nothing. The dialplan calls by one without a fault: PJSIP/number@name of its endpoint, or its
+// interface.
+func (p *plan) trunkFault(t *confdsvc.Trunk) string {
+	if e := p.endpoints[p.TrunkSIP[t.ID]]; e != nil && e.TenantUUID == t.TenantUUID {
+		return p.carrierFault(e)
+	}
+	if c := p.customs[p.TrunkCustom[t.ID]]; c != nil && c.TenantUUID == t.TenantUUID {
+		return p.customFault(c)
+	}
+	return "it has no endpoint of its tenant"
+}
+
+func (p *plan) carrierFault(e *confdsvc.EndpointSIP) string {
+	if why := cmp.Or(wrongName(e.Name), p.taken(e.Name, "pjsip.conf")); why != "" {
+		return "its endpoint: " + why
+	}
+	if !conf.IsSectionName(e.Name + registrationLogin) {
+		return "its endpoint: its name is longer than 70 characters"
+	}
+	if len(e.Auth.V) > 0 {
+		if fault := loginFault(e.Auth, "auth_section_options"); fault != "" {
+			return fault
+		}
+	}
+	server, _ := e.Registration.Last("server_uri")
+	contact, _ := e.AOR.Last("contact")
+	if p.isOwn(server) || p.isOwn(contact) {
+		return "it leads to this Asterisk itself: its calls would come back for ever"
+	}
+	return ""
+}
+
+// hostForm has the host and the port of a URI.
+var hostForm = regexp.MustCompile(`^(sips?):(?:[^@;]*@)?(\[[^\]]*\]|[^:;\[]*)(?::([0-9]+))?(.*)$`)
+
+// isOwn reports whether a URI leads to one of the transports: to an address, or a name, of this machine, at a port where Asterisk listens.
+func (p *plan) isOwn(uri string) bool {
+	m := hostForm.FindStringSubmatch(strings.TrimSpace(uri))
+	if m == nil {
+		return false
+	}
+	host, port := strings.ToLower(strings.Trim(m[2], "[]")), m[3]
+	secure := m[1] == "sips" || strings.Contains(m[4], "transport=tls")
+	if port = cmp.Or(port, portOf(secure)); strings.Trim(port, "0") == "" {
+		port = portOf(secure)
+	}
+	address, err := netip.ParseAddr(host)
+	here := host == "localhost" || err == nil && (address.IsLoopback() || address.IsUnspecified()) || slices.Contains(p.options.Own, host)
+	for _, t := range p.Transports {
+		if !p.transports[t.Name] {
+			continue
+		}
+		protocol, _ := t.Options.Last("protocol")
+		bind, _ := t.Options.Last("bind")
+		at, listens := bind, portOf(protocol == "tls")
+		if whole, err := netip.ParseAddrPort(bind); err == nil {
+			at, listens = whole.Addr().String(), fmt.Sprint(whole.Port())
+		}
+		outside, _ := t.Options.Last("external_signaling_port")
+		address, _ := t.Options.Last("external_signaling_address")
+		domain, _ := t.Options.Last("domain")
+		if port == listens && (here || host == strings.Trim(at, "[]") || host == strings.ToLower(domain)) ||
+			port == cmp.Or(outside, listens) && host == strings.ToLower(address) {
+			return true
+		}
+	}
+	return false
+}
+
+// portOf is the port of SIP where none is said.
+func portOf(secure bool) string {
+	if secure {
+		return "5061"
+	}
+	return "5060"
+}
+
+func writeTrunks(p *plan, w *conf.Writer) {
+	var taken []netip.Prefix
+	for _, t := range p.Trunks {
+		if e := p.endpoints[p.TrunkSIP[t.ID]]; e != nil && p.trunkFault(t) == "" {
+			taken = append(taken, p.writeTrunk(w, t, e, taken)...)
+		}
+	}
+}
+
+// writeTrunk writes a trunk, and returns the addresses from which its calls come. Those that others have taken are not its own.
+func (p *plan) writeTrunk(w *conf.Writer, t *confdsvc.Trunk, e *confdsvc.EndpointSIP, taken []netip.Prefix) []netip.Prefix {
+	named := p.namedTrunk(t)
+	omit := p.optionOf(named, "endpoint_section_options.")
+	login, registers := len(e.Auth.V) > 0, p.registers(e, named)
+	p.beginEndpoint(w, named, e, login, p.comesIn(t, named))
+	if _, typed := e.Endpoint.Last("context"); typed {
+		omit("context", "the trunk's own attribute says where its calls go")
+	}
+	if typed, _ := e.Endpoint.Last("callerid"); typed != "" && conf.Fits(typed, maxValue) {
+		w.Set("callerid", conf.ParseCallerID(conf.Plain(typed)).String())
+	}
+	// Without a login its calls are known by their address alone: a name is easily said.
+	w.Set("identify_by", map[bool]string{false: "ip", true: "username,auth_username,ip"}[login])
+	for _, option := range []string{"call_group", "pickup_group", "named_call_group", "named_pickup_group"} {
+		if _, typed := e.Endpoint.Last(option); typed {
+			omit(option, "a trunk picks up no calls")
+		}
+	}
+	writeOptions(w, withTimers(e.Endpoint, omit), endpointForms, omit, append(apart, "identify_by")...)
+	p.endEndpoint(w, e, "", omit)
+	out := len(e.OutboundAuth.V) > 0
+	if out {
+		if fault := loginFault(e.OutboundAuth, "outbound_auth_section_options"); fault != "" {
+			p.optionOf(named, "")("outbound_auth_section_options", fault)
+			out = false
+		} else {
+			w.Set("outbound_auth", e.Name+outboundLogin)
+		}
+	}
+	w.Set("set_var", "__WAZO_TENANT_UUID="+t.TenantUUID)
+	w.Set("set_var", "WAZO_CHANNEL_DIRECTION=from-wazo")
+	writeVariables(w, e, omit)
+
+	w.Section(e.Name)
+	w.Set("type", "aor")
+	aor := p.optionOf(named, "aor_section_options.")
+	if server, _ := e.Registration.Last("server_uri"); registers && !hasForm(e.AOR, aorForms, "contact") {
+		w.Set("contact", server)
+	}
+	if login {
+		writeOptions(w, e.AOR, aorForms, aor)
+		writeDefaults(w, e.AOR, aorForms, aorDefaults(1))
+	} else { // nobody registers with it
+		writeOptions(w, e.AOR, aorForms, aor, "max_contacts")
+		writeDefaults(w, e.AOR, aorForms, [][2]string{{"qualify_frequency", "60"}})
+		w.Set("max_contacts", "0")
+	}
+	if login {
+		p.writeLogin(w, named, e.Name, e.Auth, "auth_section_options.")
+	}
+	if out {
+		p.writeLogin(w, named, e.Name+outboundLogin, e.OutboundAuth, "outbound_auth_section_options.")
+	}
+	own := p.writeIdentify(w, named, e, taken)
+	if registers {
+		p.writeRegistration(w, named, e)
+	}
+	return own
+}
+
+// comesIn returns the context in which a trunk's calls come in: one of its tenant for incoming calls, or the one that has nothing. What others
+// hold, such as feature codes and the numbers of outgoing calls, is not for everybody.
+func (p *plan) comesIn(t *confdsvc.Trunk, named leftout.Omission) string {
+	if t.Context == nil {
+		return closed
+	}
+	fault := p.placeFault(t.TenantUUID, *t.Context)
+	if fault == "" && p.contexts[*t.Context].Type != "incall" {
+		fault = "its context is none for incoming calls (incall), which may include others"
+	}
+	if fault != "" {
+		p.optionOf(named, "")("context", fault)
+		return closed
+	}
+	return *t.Context
+}
+
+// registers reports whether a trunk registers at its carrier, and names what keeps it from that.
+func (p *plan) registers(e *confdsvc.EndpointSIP, named leftout.Omission) bool {
+	server, has := e.Registration.Last("server_uri")
+	client, also := e.Registration.Last("client_uri")
+	fault := ""
+	switch {
+	case !has && !also:
+		return false
+	case !registrationForms.allow("server_uri", strings.TrimSpace(server)) || !registrationForms.allow("client_uri", strings.TrimSpace(client)):
+		fault = "it needs server_uri and client_uri, each a URI as sip:me@carrier.example"
+	case len(e.RegistrationAuth.V) > 0:
+		fault = loginFault(e.RegistrationAuth, "registration_outbound_auth_section_options")
+	}
+	if fault != "" {
+		p.optionOf(named, "")("registration_section_options", "it does not register: "+fault)
+	}
+	return fault == ""
+}
+
+// writeIdentify writes by which addresses a trunk's calls are known, and returns them. Of several trunks with one address, of whichever tenants, the
+// first one has it: Asterisk would take any of them.
+func (p *plan) writeIdentify(w *conf.Writer, named leftout.Omission, e *confdsvc.EndpointSIP, taken []netip.Prefix) (own []netip.Prefix) {
+	omit := p.optionOf(named, "identify_section_options.")
+	byLine, _ := e.Registration.Last("line")
+	for _, pair := range e.Identify.V {
+		if pair[0] != "match" {
+			continue
+		}
+		for typed := range strings.SplitSeq(pair[1], ",") {
+			at, ok := network(strings.TrimSpace(typed))
+			switch {
+			case !ok:
+				omit("match", "it is no address, and no network of 65,536 addresses at most. "+
+					"A name would count only as Asterisk finds it while it loads the file")
+			case !slices.ContainsFunc(taken, at.Overlaps):
+				own = append(own, at)
+			case !isYes(byLine):
+				omit("match", "another trunk has this address, and the calls from there. "+
+					"With line=yes in registration_section_options, calls that come by the registration are told apart")
+			}
+		}
+	}
+	if len(own) > 0 {
+		w.Section(e.Name)
+		w.Set("type", "identify")
+		w.Set("endpoint", e.Name)
+		for _, at := range own {
+			w.Set("match", at.String())
+		}
+		writeOptions(w, e.Identify, identifyForms, omit, "match")
+	}
+	return own
+}
+
+func isYes(value string) bool { return slices.Contains([]string{"yes", "true", "on", "1"}, value) }
+
+// network reads an address, or a network.
+func network(typed string) (netip.Prefix, bool) {
+	if address, err := netip.ParseAddr(typed); err == nil && address.Zone() == "" {
+		address = address.Unmap()
+		return netip.PrefixFrom(address, address.BitLen()), !address.IsUnspecified()
+	}
+	at, err := netip.ParsePrefix(typed)
+	if err != nil || at.Addr().Is4In6() || at.Bits() < 16 || at.Addr().Is6() && at.Bits() < 32 {
+		return at, false
+	}
+	return at.Masked(), true
+}
+
+func (p *plan) writeRegistration(w *conf.Writer, named leftout.Omission, e *confdsvc.EndpointSIP) {
+	omit := p.optionOf(named, "registration_section_options.")
+	login := len(e.RegistrationAuth.V) > 0
+	if login {
+		p.writeLogin(w, named, e.Name+registrationLogin, e.RegistrationAuth, "registration_outbound_auth_section_options.")
+	}
+	w.Section(e.Name)
+	w.Set("type", "registration")
+	w.Set("endpoint", e.Name)
+	if login {
+		w.Set("outbound_auth", e.Name+registrationLogin)
+	}
+	switch typed, _ := e.Registration.Last("transport"); {
+	case p.transports[typed]:
+		w.Set("transport", typed)
+	case typed != "":
+		omit("transport", "that transport is left out")
+	case e.Transport != nil && p.transports[text(e.Transport.Name)]:
+		w.Set("transport", *e.Transport.Name)
+	}
+	writeOptions(w, e.Registration, registrationForms, omit, "transport")
+	// It goes on to try, so that it is there again once the carrier is, or a password is right. Without addresses its calls are known by the line.
+	defaults := [][2]string{
+		{"retry_interval", "60"}, {"max_retries", "10000"}, {"auth_rejection_permanent", "no"}, {"forbidden_retry_interval", "60"}, {"fatal_retry_interval", "60"},
+	}
+	if _, typed := e.Identify.Last("match"); !typed {
+		defaults = append(defaults, [2]string{"line", "yes"})
+	}
+	writeDefaults(w, e.Registration, registrationForms, defaults)
+}
