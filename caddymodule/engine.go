@@ -87,7 +87,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
 	confd, err := confdsvc.New(confdsvc.Options{
-		DB: db, Installation: auth.Installation, Logins: auth, Changed: phone.changed, Files: phone.filesChanged, Audio: phone.audio,
+		DB: db, Installation: auth.Installation, Logins: auth, Changed: phone.changed, Files: phone.filesChanged, Audio: phone.audio, Trunk: phone.trunk,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -149,7 +151,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 		taken.Add(at[0], at[1], why)
 	}
 	files, left, err := asterisk.Generate(snapshot, asterisk.Options{
-		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Interfaces: strings.Fields(s.Interfaces), Taken: taken,
+		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Interfaces: strings.Fields(s.Interfaces), Own: ownNames(), Taken: taken,
 	})
 	if err != nil {
 		return apply.Output{}, err
@@ -160,6 +162,20 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 	}
 	t.warn(out.LeftOut)
 	return out, nil
+}
+
+// ownNames returns the addresses and the names of this machine.
+func ownNames() (names []string) {
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, strings.ToLower(name))
+	}
+	addresses, _ := net.InterfaceAddrs()
+	for _, address := range addresses {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			names = append(names, prefix.Addr().String())
+		}
+	}
+	return names
 }
 
 // warn logs what meets Asterisk's own files, when that changes.
@@ -291,6 +307,24 @@ func (t *telephone) Execute(ctx context.Context, command string) error {
 		return err
 	}
 	return s.Execute(ctx, command)
+}
+
+// trunk asks Asterisk how a trunk is, for [confdsvc.Options].
+func (t *telephone) trunk(ctx context.Context, endpoint string) (status confdsvc.TrunkStatus, err error) {
+	s, err := t.current()
+	if err != nil {
+		return status, err
+	}
+	is, err := s.Trunk(ctx, endpoint)
+	if err != nil {
+		slog.Warn("Asterisk cannot be asked how a trunk is", "error", err)
+		return status, apierr.New(apierr.Unavailable, "Asterisk cannot be asked now, or this gateway has none")
+	}
+	status = confdsvc.TrunkStatus{Loaded: is.Loaded, Registered: is.Registered, Reachable: is.Reachable}
+	if is.Latency != nil {
+		status.Latency = new(float64(is.Latency.Microseconds()) / 1000)
+	}
+	return status, nil
 }
 
 var _ interface {

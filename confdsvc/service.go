@@ -33,6 +33,9 @@ type Options struct {
 	Files func(change FilesChange)
 	// Audio returns where files of sound are; nil: nowhere.
 	Audio func() AudioFolders
+	// Trunk, if set, asks the telephone system how the trunk with this SIP endpoint is. If it cannot be asked, the error is an
+	// apierr.Unavailable.
+	Trunk func(ctx context.Context, endpoint string) (TrunkStatus, error)
 }
 
 // New describes the service.
@@ -61,6 +64,7 @@ func New(o Options) (*rest.Service, error) {
 		o.Audio = func() AudioFolders { return AudioFolders{} }
 	}
 	mohFiles(o.Audio).on(e)
+	declareTrunkStatus(e, o.Trunk)
 	e.Add(e.Bulk())
 	s.Picture = e.Picture
 	e.Describe(s)

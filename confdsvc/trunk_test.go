@@ -1,11 +1,16 @@
 package confdsvc_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -15,6 +20,7 @@ func init() {
 	samples["trunks"] = crudtest.Resource{
 		Minimal: func(*crudtest.Client, int) object { return object{} },
 	}
+	maps.Copy(ours, map[string]string{"GET /trunks/{}/status": "confd.trunks.{}.status.read"})
 }
 
 // A trunk has one endpoint, which no line and no other trunk has. It shows no secret of it, is found by its name, and takes it along.
@@ -75,5 +81,36 @@ func TestTrunk(t *testing.T) {
 		if got := c.Get(second).Object(); got["endpoint_custom"] != nil {
 			t.Errorf("without its endpoint the trunk is %v", got)
 		}
+	})
+}
+
+// What the telephone system says of a trunk is shown, and that it cannot be asked is said.
+func TestTrunkStatus(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		var asked string
+		away := false
+		svc, err := confdsvc.New(confdsvc.Options{DB: db, Trunk: func(_ context.Context, endpoint string) (s confdsvc.TrunkStatus, err error) {
+			if asked = endpoint; away {
+				err = apierr.New(apierr.Unavailable, "Asterisk is away")
+			}
+			return confdsvc.TrunkStatus{Loaded: true, Registered: new(true), Reachable: new(true), Latency: new(12.5)}, err
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, db)
+		c, b := resttest.To(t, svc, prefix, w.as(t, "a").Principal), resttest.To(t, svc, prefix, w.as(t, "b").Principal)
+		trunk := "/trunks/" + c.Create("/trunks", object{}).Text("id")
+		if got := c.Get(trunk + "/status").Object(); !got.Same("loaded", false) || got["registered"] != nil || asked != "" {
+			t.Errorf("without an endpoint: %v", got)
+		}
+		c.Do(http.MethodPut, trunk+"/endpoints/sip/"+c.Create("/endpoints/sip", object{"name": "carrier"}).Text("uuid"), nil).Want(http.StatusNoContent)
+		if got := c.Get(trunk + "/status").Object(); !got.Same("registered", true) || !got.Same("latency", 12.5) || asked != "carrier" {
+			t.Errorf("%v of %q", got, asked)
+		}
+		b.Get(trunk + "/status").Want(http.StatusNotFound)
+		away = true
+		c.Get(trunk + "/status").Want(http.StatusServiceUnavailable).Says("Asterisk is away")
+		w.as(t, "a").Get(trunk + "/status").Want(http.StatusServiceUnavailable).Says("no Asterisk to ask")
 	})
 }
