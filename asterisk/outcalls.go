@@ -1,0 +1,230 @@
+package asterisk
+
+import (
+	"crypto/md5" //nolint:gosec // a sum that Asterisk can make, and that keeps no secret
+	"fmt"
+	"slices"
+
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+func init() {
+	parts = append(parts,
+		part{"extensions.conf", 2, "outcalls", writeOutcalls},
+		part{"extensions.conf", 2, "outgoing callers", writeOutgoingCallers},
+	)
+	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
+		for _, o := range p.Outcalls {
+			for _, x := range o.Extensions {
+				if p.extensions[confdsvc.ID(x.ID)] != nil && o.Enabled {
+					add(x.Context, entry{exten: x.Exten, steps: goesOut(o, &x, "${FILTER(0-9*#+,${EXTEN})}", fmt.Sprintf("${FILTER(0-9*#+,${EXTEN:%d})}", x.StripDigits))})
+				}
+			}
+		}
+	})
+	destinations["outcall"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToOutcall) []step {
+		for _, o := range p.Outcalls {
+			if o.ID != to.OutcallID || o.TenantUUID != tenantUUID || !o.Enabled {
+				continue
+			}
+			for _, x := range o.Extensions {
+				if x.Exten == to.Exten || conf.Matches(x.Exten, to.Exten) {
+					return goesOut(o, &x, to.Exten, to.Exten[min(int(x.StripDigits), len(to.Exten)):])
+				}
+			}
+			return goesOut(o, &confdsvc.DialPattern{}, to.Exten, to.Exten)
+		}
+		return nil
+	})
+}
+
+// goesOut sends a call out: dialled is the number by which permissions are asked, and rest what is left of it for the trunk.
+func goesOut(o *confdsvc.Outcall, x *confdsvc.DialPattern, dialled, rest string) []step {
+	steps := []step{
+		{"Set", "RINGFENCE_DIALLED=" + dialled},
+		{"Set", "RINGFENCE_NUMBER=" + dialable(text(x.ExternalPrefix)) + dialable(text(x.Prefix)) + rest},
+	}
+	number, _ := calledBy(text(x.CallerID))
+	return append(steps, step{"Set", "RINGFENCE_OWN_NUMBER=" + number}, step{"Goto", fmt.Sprintf("ringfence-outcalls,%d,1", o.ID)})
+}
+
+// writeOutcalls writes by which trunks calls go. The next one is tried if a trunk is absent or has no line, and not if the called is busy, does not
+// answer, or does not exist.
+func writeOutcalls(p *plan, w *conf.Writer) {
+	w.Section("ringfence-outcalls")
+	for _, o := range p.Outcalls {
+		if !o.Enabled {
+			continue
+		}
+		id := fmt.Sprint(o.ID)
+		var opens []step
+		for _, s := range o.Schedules {
+			opens = p.opens(o.TenantUUID, confdsvc.ID(s.ID))
+		}
+		steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, opens...)
+		steps = append(steps, step{"Gosub", fmt.Sprintf("ringfence-outgoing,s,1(%s)", id)})
+		seconds := ""
+		if o.RingTime != nil && *o.RingTime > 0 {
+			seconds = fmt.Sprint(min(*o.RingTime, longestRing))
+		}
+		for _, one := range o.Trunks {
+			if dial := p.dialBy(one.ID, o.TenantUUID); dial != "" {
+				steps = append(steps,
+					step{"Dial", dial + "," + seconds + ",${RINGFENCE_CALLER_OPTIONS}"},
+					step{"Gosub", "ringfence-outgoing,next,1"})
+			}
+		}
+		p.writeEntry(w, entry{exten: id, steps: append(steps, step{"Goto", "ringfence-outgoing,full,1"})})
+	}
+	for _, c := range p.CallPermissions {
+		if !c.Enabled {
+			continue
+		}
+		w.Section(fmt.Sprintf("ringfence-permission-%d", c.ID))
+		w.Comment(c.Name)
+		var all []entry
+		for _, exten := range c.Extensions.V {
+			if !isExten(exten) {
+				named := leftout.Omission{TenantUUID: c.TenantUUID, Kind: "callpermission", Key: fmt.Sprint(c.ID), Name: c.Name}
+				p.leave(named, fmt.Sprintf("its number %q is none that Asterisk can read", exten))
+				continue
+			}
+			all = append(all, entry{exten: exten, steps: []step{{"Return", ""}}})
+		}
+		p.writeEntries(w, all)
+	}
+}
+
+// dialBy returns what calls the number RINGFENCE_NUMBER by a trunk, or "" if the trunk has a fault or is another tenant's.
+func (p *plan) dialBy(id confdsvc.ID, tenantUUID string) string {
+	for _, t := range p.Trunks {
+		if t.ID != id || t.TenantUUID != tenantUUID || p.trunkFault(t) != "" {
+			continue
+		}
+		if e := p.endpoints[p.TrunkSIP[id]]; e != nil {
+			return "PJSIP/${RINGFENCE_NUMBER}@" + e.Name
+		}
+		c := p.customs[p.TrunkCustom[id]]
+		if localForm.MatchString(c.Interface) {
+			return c.Interface
+		}
+		return c.Interface + "/${RINGFENCE_NUMBER}" + customSuffix(c)
+	}
+	return ""
+}
+
+// writeOutgoingCallers writes how the called see a user, by UUID, and which numbers a user, or an outgoing call, may not have: c{UUID}, p{UUID} and
+// o{id}. Whoever hands a call on is known by their telephone, of whose name an extension can have only a sum.
+func writeOutgoingCallers(p *plan, w *conf.Writer) {
+	w.Section("ringfence-outgoing-callers")
+	var sendsOn []entry
+	byGroup := map[confdsvc.ID][]confdsvc.ID{} // the permissions of the groups that a user is in
+	for _, g := range p.Groups {
+		for _, u := range p.memberUsers(g) {
+			byGroup[u.ID] = append(byGroup[u.ID], p.GroupCallPermissions[g.UUID]...)
+		}
+	}
+	for _, u := range p.Users {
+		if p.users[u.ID] == nil {
+			continue
+		}
+		shown := outgoingID(text(u.OutgoingCallerID))
+		if shown != nil {
+			p.writeEntry(w, entry{exten: "c" + u.UUID, steps: append(shown, step{"Return", ""})})
+		}
+		if p.writePermissions(w, "p"+u.UUID, u.TenantUUID, append(byGroup[u.ID], p.UserCallPermissions[u.ID]...), text(u.CallPermissionPassword)) || shown != nil {
+			for _, lineID := range p.UserLines[u.ID] {
+				if e := p.endpoints[p.LineSIP[lineID]]; e != nil && p.mainUser(lineID) == u {
+					sendsOn = append(sendsOn, entry{exten: channelSum("PJSIP/" + e.Name), steps: []step{{"Return", u.UUID}}})
+				}
+			}
+		}
+	}
+	for _, o := range p.Outcalls {
+		var ids []confdsvc.ID
+		for _, c := range o.CallPermissions {
+			ids = append(ids, c.ID)
+		}
+		p.writePermissions(w, fmt.Sprintf("o%d", o.ID), o.TenantUUID, ids, "")
+	}
+	w.Section("ringfence-senders")
+	p.writeEntries(w, sendsOn)
+}
+
+// channelSum returns a sum of a channel's name as an extension can be: Asterisk makes it too.
+func channelSum(channel string) string {
+	return fmt.Sprintf("%x", md5.Sum([]byte(channel))) //nolint:gosec // it keeps no secret
+}
+
+// outgoingID sets what the called see of a caller who has chosen it, or returns nil.
+func outgoingID(chosen string) []step {
+	switch chosen {
+	case "", "default":
+		return nil
+	case "anonymous":
+		return []step{{"Set", "CALLERID(pres)=prohib"}}
+	}
+	number, name := calledBy(chosen)
+	if number == "" {
+		return nil
+	}
+	steps := []step{{"Set", "CALLERID(num)=" + number}}
+	if name != "" {
+		steps = append(steps, step{"Set", "CALLERID(name)=" + conf.Argument(name)})
+	}
+	return steps
+}
+
+// calledBy reads a number, or a caller ID, by which calls go out.
+func calledBy(typed string) (number, name string) {
+	id := conf.ParseCallerID(conf.Plain(typed))
+	if number = dialable(id.Number); number == "" {
+		return dialable(typed), ""
+	}
+	return number, id.Name
+}
+
+// writePermissions writes which numbers are refused: those of a permission that denies, unless one of the same holder allows them, or the caller
+// knows its digits, or the user's own.
+func (p *plan) writePermissions(w *conf.Writer, exten, tenantUUID string, ids []confdsvc.ID, password string) (refuses bool) {
+	var allows, denies []step
+	asks := map[string][]string{} // the digits that lift a refusal, by the exten that asks for them
+	var order []string
+	for _, c := range p.CallPermissions {
+		if !c.Enabled || c.TenantUUID != tenantUUID || !slices.Contains(ids, c.ID) {
+			continue
+		}
+		matches := fmt.Sprintf("$[${DIALPLAN_EXISTS(ringfence-permission-%d,${RINGFENCE_DIALLED},1)} = 1]?", c.ID)
+		if c.Mode == "allow" {
+			allows = append(allows, step{"GotoIf", matches + "ringfence-outgoing,granted,1"})
+			continue
+		}
+		var digits []string
+		for _, one := range []string{text(c.Password), password} {
+			if one != "" && conf.Digits(one) == one {
+				digits = append(digits, one)
+			}
+		}
+		if len(digits) == 0 {
+			denies = append(denies, step{"GotoIf", matches + "ringfence-outgoing,refused,1"})
+			continue
+		}
+		ask := fmt.Sprintf("%sp%d", exten, c.ID)
+		asks[ask], order = digits, append(order, ask)
+		denies = append(denies, step{"GotoIf", matches + ask + ",1"})
+	}
+	if len(denies) == 0 {
+		return false
+	}
+	p.writeEntry(w, entry{exten: exten, steps: append(append(allows, denies...), step{"Return", ""})})
+	for _, ask := range order {
+		steps := []step{{"Answer", ""}, {"Read", "RINGFENCE_PIN,vm-password,,,1,10"}}
+		for _, digits := range asks[ask] {
+			steps = append(steps, step{"GotoIf", `$["${RINGFENCE_PIN}" = "` + digits + `"]?ringfence-outgoing,granted,1`})
+		}
+		p.writeEntry(w, entry{exten: ask, steps: append(steps, step{"Goto", "ringfence-outgoing,refused,1"})})
+	}
+	return true
+}

@@ -1,0 +1,143 @@
+package asterisk_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+// Calls to the outside, as two carriers see them: telephones that stand for them answer, are busy, or have no line.
+func TestRealOutgoingCalls(t *testing.T) {
+	s := office(t)
+	for _, u := range s.Users {
+		seconds(u, 30)
+		u.CallTransferEnabled = new(true)
+	}
+	alice, bobUser, carolUser := s.Users[0], s.Users[1], s.Users[2]
+	alice.OutgoingCallerID, bobUser.OutgoingCallerID = new(`"Sales" <5550199>`), new("anonymous")
+	carolUser.CallPermissionPassword = new("77")
+	s.CallPermissions = []*confdsvc.CallPermission{
+		read[confdsvc.CallPermission](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Premium", "mode": "deny", "enabled": true, "extensions": ["_0090X.", "_["]}`),
+		read[confdsvc.CallPermission](t, `{"id": 2, "tenant_uuid": "`+acme+`", "name": "Weather", "mode": "allow", "enabled": true, "extensions": ["009001"]}`),
+		read[confdsvc.CallPermission](t, `{"id": 3, "tenant_uuid": "`+acme+`", "name": "Far", "mode": "deny", "enabled": true, "password": "55", "extensions": ["_0001X."]}`),
+		read[confdsvc.CallPermission](t, `{"id": 4, "tenant_uuid": "`+acme+`", "name": "Nobody", "mode": "deny", "enabled": true, "extensions": ["0666"]}`),
+	}
+	s.UserCallPermissions = map[confdsvc.ID][]confdsvc.ID{2: {1, 2}, 3: {3}}
+	const outside = "ctx-acme-outcall-1"
+	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
+	s.Outcalls = []*confdsvc.Outcall{
+		read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "ring_time": 20, "trunks": [{"id": 1}, {"id": 2}], "call_permissions": [{"id": 4}],
+			"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1, "prefix": "33", "external_prefix": "+"}]}`),
+	}
+	a := startReal(t, s)
+	carriers := make([]*phone, 2)
+	s.TrunkSIP = map[confdsvc.ID]string{}
+	for i := range carriers {
+		name := fmt.Sprintf("carrier-%d", i+1)
+		carriers[i] = newPhone(t, a.at("sip"), name, name, "")
+		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "`+name+`", "tenant_uuid": "`+acme+`", "name": "`+name+`",
+			"aor_section_options": [["contact", "sip:`+name+`@`+carriers[i].wire.sentBy+`"], ["qualify_frequency", "0"]],
+			"endpoint_section_options": [["allow", "!all,ulaw"], ["send_diversion", "yes"], ["send_pai", "yes"]]}`))
+		s.Trunks = append(s.Trunks, &confdsvc.Trunk{ID: confdsvc.ID(i + 1), TenantUUID: acme})
+		s.TrunkSIP[confdsvc.ID(i+1)] = name
+	}
+	a.set(s)
+	a.apply()
+	a.clean("the first apply")
+	first, second := carriers[0], carriers[1]
+	phones := map[string]*phone{}
+	all := []*phone{first, second}
+	for _, name := range []string{"alice", "bob", "carol", "dave"} {
+		phones[name] = a.phone(t, name)
+		all = append(all, phones[name])
+	}
+	rest := func(when string) { t.Helper(); a.rest(when, "answer", all) }
+	call := func(who, number string, want int, by *phone) *call {
+		t.Helper()
+		c, got := phones[who].dial(number)
+		if got != want {
+			t.Fatalf("%s dials %s: %d, want %d\n%s", who, number, got, want, a.log()[a.read:])
+		}
+		if by != nil {
+			by.saw("rings")
+		}
+		return c
+	}
+	sees := func(p *phone, header, want string) {
+		t.Helper()
+		if c := p.current(); c == nil || !strings.Contains(c.invite.get(header)+" "+c.invite.first, want) {
+			t.Errorf("%s: %s is %q, want %q", p.name, header, c.invite.get(header), want)
+		}
+	}
+
+	call("dave", "01234", 200, first)
+	sees(first, "", "sip:+331234@") // stripped, with both prefixes
+	sees(first, "From", "<sip:104@")
+	rest("a call out")
+	call("alice", "01234", 200, first)
+	sees(first, "From", `"Sales" <sip:5550199@`)
+	rest("a chosen caller ID")
+	call("bob", "01234", 200, first)
+	sees(first, "From", "anonymous")
+	rest("a withheld caller ID")
+
+	first.when("503 Service Unavailable")
+	call("dave", "01234", 200, second)
+	rest("the second trunk")
+	first.when("busy")
+	call("dave", "01234", 486, nil)
+	first.when("404 Not Found")
+	call("dave", "01234", 404, nil)
+	if n := second.count("rings"); n > 0 {
+		t.Errorf("the second carrier has got %d calls", n)
+	}
+	first.when("503 Service Unavailable")
+	second.when("503 Service Unavailable")
+	call("dave", "01234", 503, nil)
+	rest("no trunk")
+
+	call("bob", "0666", 403, nil)
+	call("dave", "0666", 403, nil) // of the outgoing call
+	call("bob", "009002", 403, nil)
+	call("bob", "009001", 200, first) // allowed by another
+	rest("what a user may not")
+	for digits, may := range map[string]bool{"55": true, "77": true, "66": false} {
+		c := call("carol", "000123", 200, nil)
+		wait(t, "digits are asked for", func() bool { return strings.Contains(a.log()[a.read:], "vm-password") }, func() string { return a.log()[a.read:] })
+		c.press(digits + "#")
+		if may {
+			first.saw("rings")
+		} else {
+			c.ended()
+		}
+		rest("the digits " + digits)
+	}
+
+	// Whoever sends a call on has the say, and is seen.
+	a.store(bob, "unconditional", "009002")
+	call("dave", "102", 403, nil)
+	a.store(bob, "unconditional", "01234")
+	call("dave", "102", 200, first)
+	sees(first, "From", "anonymous")
+	sees(first, "Diversion", "<sip:102@")
+	rest("forwarded")
+	a.store(bob, "unconditional", "")
+	for number, may := range map[string]bool{"009002": false, "01234": true} {
+		c := call("dave", "102", 200, nil)
+		phones["bob"].saw("answers")
+		phones["bob"].current().press("*1")
+		wait(t, "a transfer", func() bool { return strings.Contains(a.log()[a.read:], "pbx-transfer") }, nil)
+		phones["bob"].current().press(number)
+		if may {
+			first.saw("rings")
+			sees(first, "From", "anonymous")
+		} else {
+			c.ended()
+		}
+		rest("transferred to " + number)
+	}
+}
