@@ -294,11 +294,16 @@ func (s *Service) mayCreate(ctx context.Context, c store.Conn, p *principal.Prin
 
 // notDeniedOf refuses a caller who is denied something of a user, by the user's own path, that an operation with another path does.
 func notDeniedOf(p *principal.Principal, user, what string) error {
-	access := "auth.users." + user + "." + what
+	return notDenied(p, "auth.users."+user+"."+what)
+}
+
+// notDenied refuses a caller who is denied an access that an operation with another path has.
+func notDenied(p *principal.Principal, access string) error {
 	if !p.Denies(access) {
 		return nil
 	}
-	return apierr.New(apierr.Forbidden, "Your token denies %s, which this contains", access).With("required_access", access)
+	denial := p.Denial(access)
+	return apierr.New(apierr.Forbidden, "Your token denies %s, which this contains", denial).With("required_access", denial)
 }
 
 // ownAlone reports whether every access that the pattern stands for concerns only its holder: the first object that it names,

@@ -275,6 +275,9 @@ func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *cru
 	if err != nil {
 		return err
 	}
+	if err := s.engine.MayDropSettings(ctx, c, change.Request, t.UUID); err != nil {
+		return err
+	}
 	for _, noneDenied := range []func(context.Context, store.Conn, *rest.Request, string, string, ...any) error{
 		s.users.NoneDenied, s.groups.NoneDenied, s.policies.NoneDenied,
 	} {

@@ -48,7 +48,7 @@ func TestDeletingATenantTellsWhatGoes(t *testing.T) {
 			t.Errorf("logged in is %s", who)
 		}
 		// It is refused as the delete is, also to whom a denial names something in the tenant, by any of its keys.
-		for i, denied := range []string{"users." + users[1], "users.*", "groups." + group, "policies." + policy, "policies.p", "#"} {
+		for i, denied := range []string{"users." + users[1], "users.*", "groups." + group, "policies." + policy, "policies.p", "backends.ldap", "#"} {
 			_, _, but := s.account(admin, fmt.Sprint("but", i), "#", "!auth."+denied+".delete")
 			s.do("DELETE", path+"?dry_run=true", but, "").Want(403)
 			s.do("DELETE", path, but, "").Want(403)

@@ -90,8 +90,9 @@ func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, 
 			SELECT t.digest, t.user_uuid FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
 			WHERE t.session_uuid = $1 AND `+tenant.Below("u.tenant_uuid", "$2")+where, args...)
 		for _, t := range found { // at most one
-			if err == nil {
-				err = firstError(notDeniedOf(r.Principal(), t.UserUUID, "sessions."+session+".delete"), s.mayDemote(ctx, tx, r.Principal(), oneUser(t.UserUUID)))
+			if p := r.Principal(); err == nil { // by either of its paths
+				err = firstError(notDenied(p, "auth.sessions."+session+".delete"), notDeniedOf(p, t.UserUUID, "sessions."+session+".delete"),
+					s.mayDemote(ctx, tx, p, oneUser(t.UserUUID)))
 			}
 			if err == nil {
 				err = writeEnd(ctx, tx, r, t.UserUUID, session)

@@ -42,16 +42,18 @@ import (
 func TestWhatIsDeniedLeavesNoTrace(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		x := newDenials(t, db)
-		x.makeAll()
+		x.makeAll(false)
+		x.logIn()
 		x.linkAll()
+		x.makeAll(true)
 		x.collect()
 		began := time.Now()
 		x.denyReads()
 		read := time.Since(began)
 		x.denyWrites()
-		t.Logf("%d objects, %d requests; %d denied reads in %d answers (%s); %d denied changes by %d requests (%s)",
-			len(x.objects), len(x.requests), x.deniedReads, x.answers, read, x.deniedWrites, x.attempts, time.Since(began)-read)
-		if len(x.objects) < 20 || x.answers < 250 || x.attempts < 150 {
+		t.Logf("%d objects, %d requests; %d denied reads and %d lists in %d answers (%s); %d denied changes by %d requests (%s)",
+			len(x.objects), len(x.requests), x.deniedReads, x.deniedLists, x.answers, read, x.deniedWrites, x.attempts, time.Since(began)-read)
+		if len(x.objects) < 20 || len(x.twins) < 15 || x.deniedLists < 6 || x.answers < 250 || x.attempts < 150 {
 			t.Error("there is little to deny")
 		}
 	})
@@ -72,16 +74,18 @@ type denials struct {
 	before   map[string]string
 
 	objects  []*deniable
+	twins    map[*deniable]*deniable // others of the same collections, which are linked with nothing
 	requests []*request
 
-	deniedReads, answers, deniedWrites, attempts int
+	deniedReads, deniedLists, answers, deniedWrites, attempts int
 }
 
 // deniable is an object of a collection.
 type deniable struct {
 	service, path, param string // "confd", "/users", "user_id"
 	keys                 []string
-	row                  string // what the values of its row begin with in a state: "confd_user 17 "
+	of                   *deniable // that it is a part of
+	row                  string    // what the values of its row begin with in a state: "confd_user 17 "
 	marks                []string
 	body                 map[string]any
 }
@@ -127,7 +131,7 @@ func (d *undoneDB) InTx(ctx context.Context, fn func(ctx context.Context, tx sto
 
 func newDenials(t *testing.T, db store.DB) *denials {
 	t.Helper()
-	x := &denials{t: t, db: &undoneDB{DB: db}, callers: map[string]*principal.Principal{}}
+	x := &denials{t: t, db: &undoneDB{DB: db}, callers: map[string]*principal.Principal{}, twins: map[*deniable]*deniable{}}
 	box := sealed.New(sealed.Options{File: filepath.Join(t.TempDir(), "sealing-key")})
 	must := func(err error) {
 		t.Helper()
@@ -171,6 +175,15 @@ func newDenials(t *testing.T, db store.DB) *denials {
 	x.session = resttest.To(t, x, "", nil).Do(http.MethodPost, x.services[1].Prefix+"/token", map[string]any{}, resttest.Basic("admin", adminPassword)).
 		Want(http.StatusOK).Text("data.session_uuid")
 	x.admin = x.holding(x.administrator(), "#")
+	if db.Engine() == "postgres" { // numbers that nothing else has
+		restarts, err := store.Select[string](t.Context(), db, `SELECT format('ALTER TABLE %I ALTER COLUMN %I RESTART WITH %s', table_name, column_name,
+			7000137 + 1000 * row_number() OVER (ORDER BY table_name)) FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'`)
+		must(err)
+		for _, restart := range restarts {
+			_, err := db.Exec(t.Context(), restart)
+			must(err)
+		}
+	}
 	return x
 }
 
@@ -222,15 +235,26 @@ func (x *denials) holding(user string, patterns ...string) *resttest.Client {
 
 // Objects.
 
-// chosenValues are attributes that a schema does not tell how to choose, by the path of the collection.
+// chosenValues are attributes that a schema does not tell how to choose, by the service and the path of the collection.
 var chosenValues = map[string]map[string]any{
-	"/contexts": {
+	"confd/contexts": {
 		"user_ranges": []any{map[string]any{"start": "1000", "end": "1999"}}, "incall_ranges": []any{map[string]any{"start": "2000", "end": "2999", "did_length": 4}},
 	},
-	"/extensions":    {"exten": "1001"},
-	"/voicemails":    {"number": "1001"},
-	"/phone-numbers": {"number": "+15550100"},
-	"/pagings":       {"number": "600"},
+	"confd/extensions":    {"exten": "1001"},
+	"confd/voicemails":    {"number": "1001"},
+	"confd/phone-numbers": {"number": "+15550100"},
+	"confd/pagings":       {"number": "600"},
+	"confd/users":         {"caller_id": `"mkconfduserszq" <1001>`},
+	"auth/users":          {"enabled": true, "password": adminPassword, "authentication_method": nil, "purpose": nil},
+}
+
+// twinValues are those of another object of the collection.
+var twinValues = map[string]map[string]any{
+	"confd/contexts":      chosenValues["confd/contexts"],
+	"confd/extensions":    {"exten": "1002"},
+	"confd/voicemails":    {"number": "1002"},
+	"confd/phone-numbers": {"number": "+15550101"},
+	"confd/pagings":       {"number": "601"},
 }
 
 // mark returns a text that stands nowhere else.
@@ -420,15 +444,20 @@ func (x *denials) send(s *rest.Service, op *rest.Operation, path, mark string, f
 	return last, nil, false
 }
 
-// makeAll makes an object of each collection of which clients make any, as long as one more can be made.
-func (x *denials) makeAll() {
-	refused := map[string]string{}
+// makeAll makes an object of each collection of which clients make any, as long as one more can be made; or another one, where it can.
+func (x *denials) makeAll(twins bool) {
+	refused, values := map[string]string{}, chosenValues
+	if twins {
+		values = twinValues
+	}
 	for made := true; made; {
 		made = false
 		for _, s := range x.services {
 			for i := range s.Operations {
 				op := &s.Operations[i]
-				if op.Method != http.MethodPost || op.Public || op.Unimplemented || op.Body == nil || strings.Contains(op.Path, "{") || x.objectAt(s.Name, op.Path) != nil {
+				first := x.objectAt(s.Name, op.Path)
+				if op.Method != http.MethodPost || op.Public || op.Unimplemented || op.Body == nil || strings.Contains(op.Path, "{") ||
+					(first != nil) != twins || x.twins[first] != nil {
 					continue
 				}
 				one := x.one(s, op.Path)
@@ -437,7 +466,19 @@ func (x *denials) makeAll() {
 				}
 				state := x.state(x.db)
 				mark := x.mark(s.Name + op.Path)
-				a, _, ok := x.send(s, op, op.Path, mark, true, chosenValues[op.Path])
+				if twins {
+					mark = x.mark("twin" + s.Name + op.Path)
+				}
+				a, _, ok := x.send(s, op, op.Path, mark, !twins, values[s.Name+op.Path])
+				if twins {
+					if ok {
+						last := len(x.objects)
+						x.add(s, one, a.Object(), mark, state)
+						x.twins[first], x.objects = x.objects[last], x.objects[:last]
+						made = true
+					}
+					continue
+				}
 				if !ok {
 					refused[s.Name+op.Path] = a.Body
 					continue
@@ -492,7 +533,11 @@ func (x *denials) add(s *rest.Service, one *rest.Operation, body resttest.Object
 	}
 	if id, ok := body["id"].(json.Number); ok && table != "" {
 		unique := fmt.Sprint(7_000_000 + 1_000*len(x.objects) + 137)
-		if _, err := x.db.Exec(x.t.Context(), "UPDATE "+table+" SET id = "+unique+" WHERE id = "+id.String()); err == nil {
+		if _, err := x.db.Exec(x.t.Context(), "UPDATE "+table+" SET id = "+unique+" WHERE id = "+id.String()); err != nil {
+			if len(id) == len(unique) {
+				o.marks = append(o.marks, id.String())
+			}
+		} else {
 			o.marks = append(o.marks, unique)
 			body["id"] = json.Number(unique)
 			if key == id.String() {
@@ -522,6 +567,31 @@ func (x *denials) add(s *rest.Service, one *rest.Operation, body resttest.Object
 	}
 	o.marks = append(o.marks, mark)
 	x.objects = append(x.objects, o)
+}
+
+// logIn adds what has an operation of its own, and which nobody makes by a POST to a collection: a session, a refresh token and an address of
+// the user that was made.
+func (x *denials) logIn() {
+	user, client := x.objectAt("auth", "/users"), x.mark("client")
+	body := map[string]any{"access_type": "offline", "client_id": client}
+	a := x.admin.Do(http.MethodPost, x.prefix("auth")+"/token", body, resttest.Basic(resttest.Object(user.body).Text("username"), adminPassword)).Want(http.StatusOK)
+	address := user.body["emails"].([]any)[0].(map[string]any)["uuid"].(string)
+	session := a.Text("data.session_uuid")
+	token := x.admin.Get(x.prefix("auth") + "/tokens?search=" + client).List().Items[0].Text("uuid")
+	row := ""
+	for at := range x.state(x.db) {
+		if words := strings.SplitN(at, " ", 3); words[0] == "auth_token" && strings.Contains(words[1], session) {
+			row = words[0] + " " + words[1] + " "
+		}
+	}
+	x.objects = append(x.objects,
+		&deniable{service: "auth", path: "/sessions", param: "session_uuid", of: user, keys: []string{session}, row: row, marks: []string{session}},
+		&deniable{
+			service: "auth", path: "/tokens", param: "client_id", of: user, keys: []string{client}, row: "auth_refresh_token " + token + " ",
+			marks: []string{client, token},
+		},
+		&deniable{service: "auth", path: "/emails", param: "email_uuid", of: user, keys: []string{address}, row: "auth_email " + address + " ", marks: []string{address}},
+	)
 }
 
 var pathParameter = regexp.MustCompile(`\{\w+\}`)
@@ -647,6 +717,23 @@ func (x *denials) collectThose(get bool) {
 			for _, path := range slices.Compact(paths) {
 				x.request(s, op, path, named)
 			}
+			for i, o := range named { // with another, so that something is in the way
+				twin := x.twins[o]
+				if twin == nil || get || len(named) == 1 && (op.Body == nil || strings.HasSuffix(op.Path, "}")) {
+					continue
+				}
+				path, _, _ := x.fill(s, op.Path, func(of *deniable) string {
+					if of == o {
+						return twin.keys[0]
+					}
+					return of.keys[0]
+				})
+				with := slices.Clone(named)
+				with[i] = twin
+				before := len(x.requests)
+				x.request(s, op, path, with)
+				x.requests = append(x.requests[:before], slices.DeleteFunc(x.requests[before:], func(r *request) bool { return r.answer.Status < http.StatusBadRequest })...)
+			}
 			if op.Method == http.MethodGet && !strings.Contains(op.Path, "{") {
 				x.searches(s, op)
 			}
@@ -700,7 +787,7 @@ func (x *denials) request(s *rest.Service, op *rest.Operation, path string, name
 	default:
 		mark := x.mark(s.Name+op.Path) + "new"
 		x.arm()
-		_, body, ok := x.send(s, op, path, mark, op.Method == http.MethodPut || op.Method == http.MethodPost, chosenValues[op.Path])
+		_, body, ok := x.send(s, op, path, mark, op.Method == http.MethodPut || op.Method == http.MethodPost, chosenValues[s.Name+op.Path])
 		x.db.undo = nil
 		if ok {
 			x.try(s, op, path, body, named)
@@ -713,6 +800,23 @@ func (x *denials) request(s *rest.Service, op *rest.Operation, path string, name
 		}
 		if op.Method == http.MethodPut && len(empty) > 0 {
 			x.try(s, op, path, empty, named)
+		}
+		if slices.ContainsFunc(op.Query, func(p rest.Parameter) bool { return p.Name == "recursive" }) {
+			for i := range op.Body.Properties {
+				if p := &op.Body.Properties[i]; !p.ReadOnly && (p.Schema.Type == "array" || p.Schema.Type == "object" && p.Schema.Nullable) {
+					var none any
+					if p.Schema.Type == "array" {
+						none = []any{}
+					}
+					x.try(s, op, path+"?recursive=true", map[string]any{p.Name: none}, named)
+				}
+			}
+			x.arm()
+			_, body, ok := x.send(s, op, path+"?recursive=true", mark, true, nil)
+			x.db.undo = nil
+			if ok {
+				x.try(s, op, path+"?recursive=true", body, named)
+			}
 		}
 	}
 }
@@ -823,10 +927,16 @@ func (r *request) ofObject() bool {
 	return len(r.named) == 1 && strings.HasSuffix(r.op.Path, "}") && strings.Count(r.op.Path, "{") == 1
 }
 
-// denied returns callers who are denied an access: somebody by the name in its path, and a user, if it is about one, as `me`.
+// denied returns callers who are denied an access: somebody by the name in its path, somebody as one of all, and a user, if it is about one,
+// as `me`.
 func (x *denials) denied(d *request) []*resttest.Client {
 	callers := []*resttest.Client{x.holding(x.administrator(), "#", "!"+d.access)}
 	for _, o := range d.named {
+		for _, key := range o.keys {
+			if access := strings.Replace(d.access, "."+key+".", ".*.", 1); access != d.access && o.path != "/tenants" {
+				callers = append(callers, x.holding(x.administrator(), "#", "!"+access))
+			}
+		}
 		if access := strings.Replace(d.access, "."+o.keys[0]+".", ".me.", 1); o.service == "confd" && o.path == "/users" && access != d.access {
 			callers = append(callers, x.holding(o.keys[0], "#", "!"+access))
 		}
@@ -844,7 +954,8 @@ func (x *denials) denyReads() {
 		marks := subject.marks
 		if !d.ofObject() {
 			if marks = x.partMarks(d); len(marks) == 0 {
-				continue // links are tried in TestDeniedLinks and TestDeniedObjectsAreNotEmbedded: their objects show through others too
+				x.denyList(d) // its objects show through others too
+				continue
 			}
 		}
 		x.deniedReads++
@@ -862,12 +973,61 @@ func (x *denials) denyReads() {
 			x.answers++
 			for _, c := range callers {
 				a, _ := x.do(c, r)
-				if x.shows(r, a, marks) || r.access == d.access && a.Status != http.StatusForbidden {
+				if x.shows(r, a, marks, d.access) || r.access == d.access && a.Status != http.StatusForbidden {
 					x.t.Errorf("!%s: %s %s %v: %d %s", d.access, r.op.Method, r.path, r.body, a.Status, around(a.Body, marks))
 				}
 			}
 		}
 	}
+}
+
+// denyList denies the list of what an object is linked with, and tries what else shows that the two are linked.
+func (x *denials) denyList(d *request) {
+	near := d.named[0]
+	for _, far := range x.objects {
+		if far == near || !strings.HasSuffix(d.op.Path, far.path) || !x.shows(d, d.answer, far.marks) || near.path == "/funckeys/templates" {
+			continue // users show their templates, of which they have one at most, as an attribute of their own
+		}
+		x.deniedLists++
+		callers := x.denied(d)
+		for _, r := range x.requests {
+			if r.op.Method != http.MethodGet || strings.HasPrefix(r.op.Path, "/audit") || !x.joins(r, r.answer, near, far) || r.access != d.access && below(r, d) {
+				continue
+			}
+			x.answers++
+			for _, c := range callers {
+				if a, _ := x.do(c, r); x.joins(r, a, near, far) {
+					x.t.Errorf("!%s: %s %s joins %s and %s: %s", d.access, r.op.Method, r.path, near.path, far.path, around(a.Body, slices.Concat(near.marks, far.marks)))
+				}
+			}
+		}
+	}
+}
+
+// joins reports whether an answer shows two objects together: in an item of a list, or by showing one of them as what the other has.
+func (x *denials) joins(r *request, a resttest.Answer, one, other *deniable) bool {
+	if a.Status != http.StatusOK {
+		return false
+	}
+	items := []string{a.Body}
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if json.Unmarshal([]byte(a.Body), &list) == nil && list.Items != nil {
+		items = nil
+		for _, item := range list.Items {
+			items = append(items, string(item))
+		}
+	}
+	return slices.ContainsFunc(items, func(item string) bool {
+		in := func(o *deniable) bool {
+			return slices.ContainsFunc(o.marks, func(mark string) bool { return strings.Contains(item, mark) })
+		}
+		named := func(o *deniable) bool {
+			return slices.Contains(r.named, o) || slices.ContainsFunc(o.marks, func(mark string) bool { return strings.Contains(r.path, mark) })
+		}
+		return in(one) && in(other) || in(one) && named(other) || named(one) && in(other)
+	})
 }
 
 // around returns where a text has one of the marks.
@@ -908,13 +1068,16 @@ func (x *denials) partMarks(d *request) []string {
 	return nil
 }
 
-// shows reports whether an answer has one of these texts, elsewhere than in an attribute that must name its object.
-func (x *denials) shows(r *request, a resttest.Answer, marks []string) bool {
+// shows reports whether an answer has one of these texts, elsewhere than in an attribute that must name its object. A refusal may name the
+// access of its request, and what the caller is denied.
+func (x *denials) shows(r *request, a resttest.Answer, marks []string, known ...string) bool {
 	has := func(text string) bool {
 		return slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(text, mark) })
 	}
-	if a.Status >= http.StatusBadRequest { // it says what stands in the way, by a key
-		return false
+	if a.Status == http.StatusForbidden {
+		for _, access := range append(known, r.access) {
+			a.Body = strings.ReplaceAll(a.Body, access, "")
+		}
 	}
 	if !has(a.Body) {
 		return false
@@ -1004,6 +1167,9 @@ func (x *denials) denyWrites() {
 // own access is enough.
 func (x *denials) takes(r, d *request) bool {
 	if strings.HasPrefix(r.op.Path, d.op.Path+"/") || "/admin"+r.op.Path == d.op.Path { // which confirms addresses too
+		return true
+	}
+	if r.op.Method == http.MethodDelete && r.ofObject() && slices.ContainsFunc(d.named, func(o *deniable) bool { return o.of == r.named[0] }) {
 		return true
 	}
 	return r.op.Method == http.MethodDelete && r.ofObject() && len(d.named) == 1 && d.named[0] == r.named[0] && d.op.Method != http.MethodDelete

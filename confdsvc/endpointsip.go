@@ -110,7 +110,10 @@ func declareEndpointsSIP(e *crud.Engine) {
 	r := sipResource[EndpointSIP](endpointKind, "confd_endpoint_sip", "'false'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip", "endpoint_sip", "sip_uuid", "endpoint_sip"
 	r.About, r.Lists = "SIP accounts of telephones.", []string{"label", "name", "line", "templates", "transport"}
-	r.Prepare = prepareEndpointSIP
+	r.Prepare = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
+		return prepareEndpointSIP(ctx, c, e, change)
+	}
+	r.Conceals = map[string]func(context.Context, *EndpointSIP) (bool, error){"endpoint_section_options": concealCallerID(e)}
 	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
 	crud.Collect(e, r)
 	crud.Link[Line, EndpointSIP]{

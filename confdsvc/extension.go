@@ -186,7 +186,8 @@ func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) err
 		return err
 	}
 	if in.Type != u.Type {
-		return style.Storedf("ContextType '%s' cannot be associated ('id': %d, 'context': '%s')", in.Type, x.ID, x.Context).On("context")
+		return style.Storedf("ContextType '%s' cannot be associated ('id': %d, 'context': '%s')", in.Type, x.ID, x.Context).On("context").
+			Naming("Its ContextType cannot be associated", "extension_id", x.ID, "context", x.Context)
 	}
 	if u.Ranges == "" || strings.HasPrefix(x.Exten, "_") {
 		return nil
@@ -197,7 +198,8 @@ func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) err
 			return nil
 		}
 	}
-	return apierr.New(apierr.Invalid, "Extension '%s' is outside of range for context '%s'", x.Exten, x.Context).On("exten")
+	return apierr.New(apierr.Invalid, "Extension '%s' is outside of range for context '%s'", x.Exten, x.Context).On("exten").
+		Naming("Extension is outside of range for its context", "extension_id", x.ID, "context", x.Context)
 }
 
 // useOf returns the kind of object that uses the extension, or nil.

@@ -56,7 +56,8 @@ func (s *keySet) one(keys FuncKeys, position string) (*FuncKey, error) {
 	}
 	key, ok := keys[position]
 	if !ok {
-		return nil, apierr.New(apierr.NotFound, "FuncKey was not found ('template_id': %d, 'position': %s)", s.own.ID, position)
+		return nil, apierr.New(apierr.NotFound, "FuncKey was not found ('template_id': %d, 'position': %s)", s.own.ID, position).
+			Naming("FuncKey was not found", "template_id", s.own.ID)
 	}
 	return &key, nil
 }

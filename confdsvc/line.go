@@ -91,6 +91,10 @@ func declareLines(e *crud.Engine) {
 		Beside: []crud.Beside[Line]{{
 			From: "confd_line_endpoint", By: "line_id", Load: loadWebRTC(e), Blank: func(l *Line) { l.IsWebRTC = false },
 		}},
+		Conceals: map[string]func(context.Context, *Line) (bool, error){
+			"caller_id_name": concealNameOrNumber(e, func(l *Line) **string { return &l.CallerIDName }),
+			"caller_id_num":  concealNameOrNumber(e, func(l *Line) **string { return &l.CallerIDNum }),
+		},
 		Nested:  []string{"endpoint_sip", "endpoint_sccp", "endpoint_custom", "extensions", "device_id"},
 		Prepare: provisionLine, Save: saveCallerID(e),
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -29,9 +30,68 @@ func (o *SIPOptions) setCallerID(id conf.CallerID) {
 	}
 }
 
+// ofHiddenUser reports whether a line has a user of whom the caller of ctx may not know: then they are not told its caller ID, which tells who
+// telephones with it. by is the column that names the line, or its endpoint, in confd_line_endpoint.
+func ofHiddenUser(ctx context.Context, e *crud.Engine, by string, key any) (bool, error) {
+	if !e.Hides(ctx, "users") {
+		return false, nil
+	}
+	sql, args := e.Visible(ctx, `SELECT count(*) FROM {+confd_line_endpoint} le JOIN {+confd_user_line} ul ON ul.line_id = le.line_id
+		WHERE le.`+by+` = $1 AND NOT EXISTS (SELECT 1 FROM {confd_user} u WHERE u.id = ul.user_id)`, key)
+	n, err := store.Get[int](ctx, transaction.ConnOf(ctx, e.DB), sql, args...)
+	return n > 0, err
+}
+
+// concealCallerID takes the caller ID of a user of whom the caller of ctx may not know out of an endpoint.
+func concealCallerID(e *crud.Engine) func(ctx context.Context, x *EndpointSIP) (bool, error) {
+	return func(ctx context.Context, x *EndpointSIP) (bool, error) {
+		if _, has := x.Endpoint.last("callerid"); !has {
+			return false, nil
+		}
+		hidden, err := ofHiddenUser(ctx, e, "sip_uuid", x.UUID)
+		if hidden {
+			x.Endpoint.setCallerID(conf.CallerID{})
+		}
+		return hidden, err
+	}
+}
+
+// concealNameOrNumber is concealCallerID for a part of a line's caller ID. Lines are read without it; the audit has it.
+func concealNameOrNumber(e *crud.Engine, part func(l *Line) **string) func(ctx context.Context, l *Line) (bool, error) {
+	return func(ctx context.Context, l *Line) (hidden bool, err error) {
+		if *part(l) != nil {
+			if hidden, err = ofHiddenUser(ctx, e, "line_id", l.ID); hidden {
+				*part(l) = nil
+			}
+		}
+		return hidden, err
+	}
+}
+
+// keepConcealed leaves the caller ID of an endpoint as it is, if who sends its options has read them without.
+func keepConcealed(ctx context.Context, e *crud.Engine, change *crud.Change[EndpointSIP]) error {
+	options := &change.New.Endpoint
+	if _, has := options.last("callerid"); has || change.Old == nil || !change.Sent.Has("endpoint_section_options") {
+		return nil
+	}
+	hidden, err := ofHiddenUser(ctx, e, "sip_uuid", change.Old.UUID)
+	if !hidden {
+		return err
+	}
+	for i, pair := range change.Old.Endpoint.V {
+		if pair[0] == "callerid" {
+			options.V = slices.Insert(slices.Clone(options.V), min(i, len(options.V)), pair)
+		}
+	}
+	return err
+}
+
 // prepareEndpointSIP completes an endpoint. Its columns repeat the caller ID for the lists of lines; a number with other signs than digits
 // is none there.
-func prepareEndpointSIP(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
+func prepareEndpointSIP(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[EndpointSIP]) error {
+	if err := keepConcealed(ctx, e, change); err != nil {
+		return err
+	}
 	id := change.New.Endpoint.callerID()
 	change.New.CallerIDName, change.New.CallerIDNum = nil, nil
 	if id.Name != "" {

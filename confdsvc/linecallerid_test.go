@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/migrations"
@@ -287,6 +289,34 @@ func TestMigratedCallerIDOptions(t *testing.T) {
 			if was[i] != is[i] {
 				t.Errorf("it was %s\nand is %s", was[i], is[i])
 			}
+		}
+	})
+}
+
+// Whoever is denied a user reads the endpoint of the user's line without the caller ID, and leaves it there by writing back what they have read.
+func TestConcealedCallerIDStays(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c, d := w.as(t, "master"), newDoorkeeper(t, w.svc)
+		made := c.Create("/users", object{"firstname": "Alice", "lines": []any{
+			object{"context": withRanges(c, "internal", nil), "endpoint_sip": object{"endpoint_section_options": pairs("dtmf_mode=info")}},
+		}})
+		user, line := made.Text("uuid"), fmt.Sprint(made["lines"].([]any)[0].(map[string]any)["id"])
+		was := callerIDs(c, "/lines/"+line)
+		endpoint := "/endpoints/sip/" + at(c.Get("/lines/"+line).Object(), "endpoint_sip.uuid").(string)
+		caller := d.holding(t, w.tenants["master"], uuid.NewString(), "confd.#", "!confd.users."+user+".read")
+		read := caller.Get(endpoint).Want(http.StatusOK)
+		if strings.Contains(read.Body, "Alice") || !strings.Contains(read.Body, "dtmf_mode") {
+			t.Error(read.Body)
+		}
+		options := read.Object()["endpoint_section_options"].([]any)
+		for _, header := range []string{read.Header.Get("Etag"), "*"} {
+			caller.Do(http.MethodPut, endpoint, object{"endpoint_section_options": options}, resttest.Header("If-Match", header)).Want(http.StatusNoContent)
+			wantCallerID(c, "/lines/"+line, was)
+			options = append(options, []any{"language", "fr"})
+		}
+		if got := c.Get(endpoint).Body; !strings.Contains(got, "language") || !strings.Contains(got, "Alice") {
+			t.Error(got)
 		}
 	})
 }

@@ -501,7 +501,7 @@ func (j *importJob) rows(
 			}
 			return err
 		})
-		if err != nil && !j.refused(row.csvRow, err) {
+		if err != nil && !j.refused(row.csvRow, j.engine.Refusal(ctx, err)) {
 			return made, err
 		}
 		if len(j.errors) >= maxRowErrors {

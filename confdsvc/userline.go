@@ -84,7 +84,8 @@ func mainUserStays(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line
 	if err != nil || len(users) < 2 || users[0] != pair.Left.ID {
 		return err
 	}
-	return style.Storedf("There are secondary users associated to the line ('line_id': %d)", pair.Right.ID)
+	const refusal = "There are secondary users associated to the line"
+	return style.Storedf(refusal+" ('line_id': %d)", pair.Right.ID).Naming(refusal, "line_id", pair.Right.ID)
 }
 
 func init() { resources = append(resources, declareUserLineSIP) }
@@ -136,6 +137,9 @@ func userLineSIP(e *crud.Engine) rest.Handler {
 		endpoint, err := crud.Of[EndpointSIP](e).Find(ctx, c, scope, line.EndpointSIP.UUID)
 		if err == nil && view != "" {
 			err = mergeEndpoint(e)(ctx, c, endpoint)
+		}
+		if err == nil {
+			err = crud.Of[EndpointSIP](e).Withhold(ctx, endpoint)
 		}
 		return endpoint, err
 	})

@@ -42,6 +42,10 @@ type Error struct {
 	ID string
 	// About are the values of the body that Message is about, by their paths as in Fields, for programs.
 	About []string
+	// Names are the keys of the objects that Message names, each name before its value, and Unnamed is Message without them: for a caller
+	// who may not know of one of these.
+	Names   []any
+	Unnamed string
 	// Resource is the collection that it concerns ("users"); it may be empty.
 	Resource string
 	// Details are the auth service's details, for programs.
@@ -101,6 +105,12 @@ func New(kind Kind, format string, args ...any) *Error {
 // On says which values of the body the message is about, by their paths as in Fields.
 func (e *Error) On(names ...string) *Error {
 	e.About = append(e.About, names...)
+	return e
+}
+
+// Naming sets Unnamed and Names, and returns e.
+func (e *Error) Naming(unnamed string, keys ...any) *Error {
+	e.Unnamed, e.Names = unnamed, keys
 	return e
 }
 

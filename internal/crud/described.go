@@ -73,6 +73,7 @@ type describer interface {
 type documents interface {
 	describer
 	describe() DescribedDocument
+	mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 }
 
 // Entities returns what the collections are, in the order of their paths.

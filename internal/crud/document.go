@@ -121,6 +121,21 @@ func (d *DocumentsOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.R
 	return d.k.RecordGone(ctx, c, r, tenantUUID)
 }
 
+// mayDrop refuses a caller who is denied to delete one of the documents of a tenant.
+func (d *DocumentsOf[T]) mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	objects, err := d.k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
+	for _, o := range objects {
+		access := d.operations["delete"].Access // documents that nobody deletes alone have none
+		for _, name := range d.k.Keys[1:] {
+			access = strings.ReplaceAll(access, "{"+name+"}", rights.WordOf(fmt.Sprint(d.k.Field(o, name))))
+		}
+		if err := rights.NotDenied(r, access); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 func (d *DocumentsOf[T]) describe() DescribedDocument {
 	out := DescribedDocument{Entity: d.k.Entity, Blank: d.Blank != nil, Operations: d.operations}
 	if out.Resource, out.Object = d.place(d.k.Keys[1:]); len(d.k.Keys) > 1 {

@@ -74,6 +74,9 @@ func (e *Engine) Operations() []rest.Operation {
 	for _, name := range slices.Sorted(maps.Keys(e.relations)) {
 		r := e.relations[name]
 		joining[r.table] = append(joining[r.table], rights.HiddenLinks(r.Left.linked(), r.Right.linked()))
+		for _, s := range []*DeclaredSide{r.Left, r.Right} {
+			e.Name(s.Refers, s.Path+"."+s.KeyColumn().Name)
+		}
 	}
 	e.Check(joining)
 	for i := range e.derived {
@@ -84,7 +87,7 @@ func (e *Engine) Operations() []rest.Operation {
 	e.PathFirst(all)
 	for i := range all {
 		op := &all[i]
-		if op.Reply != nil && op.Produces == "" && !op.Unimplemented {
+		if !op.Unimplemented {
 			op.Handle = e.Shown(op)
 		}
 		if op.Method == http.MethodGet {

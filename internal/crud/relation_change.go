@@ -530,6 +530,11 @@ func (s *DeclaredSide) among(placeholder string) string {
 	return s.other.KeyColumn().Name + " IN (SELECT " + s.other.Refers + " FROM " + s.Joining + " WHERE " + s.Refers + " = " + placeholder + ")"
 }
 
+// shownAmong is among for SQL that reads no link of which the caller may not know.
+func (s *DeclaredSide) shownAmong(placeholder string) string {
+	return strings.Replace(s.among(placeholder), " FROM "+s.Joining, " FROM {"+s.Joining+"} l", 1)
+}
+
 // mayUnlink refuses a caller who is denied to end a link of an object that is deleted: what a denial keeps from being taken away is not
 // taken away with it. Nobody needs more than the access of the deletion.
 func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {

@@ -158,7 +158,7 @@ func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(plac
 				if err != nil {
 					return "", err
 				}
-				return condition(args.Add(key)), nil
+				return k.engine.SQL(ctx, declaration.ParseSQL(condition(args.Add(key))), args.Add), nil
 			})
 		},
 	}
@@ -173,7 +173,8 @@ func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) st
 			return nil, err
 		}
 		args := &query.Arguments{}
-		found, err := k.Rows(ctx, c, k.InScope(true, args.Add(scope))+" AND "+condition(args.Add(key)), args.Values...)
+		where := k.InScope(true, args.Add(scope)) + " AND " + k.engine.SQL(ctx, declaration.ParseSQL(condition(args.Add(key))), args.Add)
+		found, err := k.Rows(ctx, c, where, args.Values...)
 		if err != nil {
 			return nil, err
 		}

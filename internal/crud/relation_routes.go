@@ -92,10 +92,10 @@ func (r *DeclaredRelation) operation(kind string) rest.Operation {
 		op.Access = rights.AccessOf(r.engine.Service, all, "delete")
 	case "list":
 		parent := of.collection.parent(of.otherReads(all)...)
-		return other.collection.listIn(parent, all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path), of.among)
+		return other.collection.listIn(parent, all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path), of.shownAmong)
 	case "list_back":
 		path := "/" + other.Path + "/{" + other.Param + "}/" + of.Path
-		return of.collection.listIn(other.collection.parent(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), r.Right.among)
+		return of.collection.listIn(other.collection.parent(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), r.Right.shownAmong)
 	case "one":
 		return other.collection.oneIn(of.collection.parent(r.Left.otherReads("/"+other.Singular)...), r.Left.among)
 	case "create":

@@ -88,6 +88,17 @@ func (p *Principal) HasDenials() bool { return p.ACL.HasDenials() }
 // Denies reports whether a pattern denies the principal the access, whatever grants it.
 func (p *Principal) Denies(access string) bool { return p.ACL.Denies(access, p.Binding()) }
 
+// Denial returns the pattern, without its !, that denies the principal the access, or "". A refusal names it, and not the access: which object
+// that is about may be just what the caller is denied to know.
+func (p *Principal) Denial(access string) string {
+	pattern, _ := p.ACL.Deciding(access, p.Binding())
+	denial, denied := strings.CutPrefix(pattern, "!")
+	if !denied {
+		return ""
+	}
+	return denial
+}
+
 // DeniedWords returns the words that make an access denied in the place between before and after, as in "confd.users." and ".read"; all
 // is true if every word does.
 func (p *Principal) DeniedWords(before, after string) (words []string, all bool) {

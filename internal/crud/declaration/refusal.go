@@ -42,20 +42,27 @@ func (s Style) Storedf(format string, args ...any) *apierr.Error {
 // Associated refuses because an object is linked with another: "User is associated with a Voicemail ('user_id': 1, ...)". keys
 // are alternating names and values.
 func (s Style) Associated(one, other string, keys ...any) error {
-	return s.Storedf("%s is associated with a %s (%s)", one, other, pairs(keys)).On(namesOf(keys)...)
+	return keyed(s.Storedf("%s is associated with a %s", one, other), keys)
 }
 
 // NotAssociated refuses because an object is not linked with another that it needs.
 func (s Style) NotAssociated(one, other string, keys ...any) error {
-	return s.Storedf("%s must be associated with a %s (%s)", one, other, pairs(keys)).On(namesOf(keys)...)
+	return keyed(s.Storedf("%s must be associated with a %s", one, other), keys)
 }
 
 // NotPermitted refuses with its own sentence.
 func (s Style) NotPermitted(sentence string, keys ...any) *apierr.Error {
+	return keyed(s.Storedf("Operation not permitted. %s", sentence), keys)
+}
+
+// keyed adds the keys of the objects that a refusal names, if there are any.
+func keyed(e *apierr.Error, keys []any) *apierr.Error {
 	if len(keys) == 0 {
-		return s.Storedf("Operation not permitted. %s", sentence)
+		return e
 	}
-	return s.Storedf("Operation not permitted. %s (%s)", sentence, pairs(keys)).On(namesOf(keys)...)
+	unnamed := e.Message
+	e.Message += " (" + pairs(keys) + ")"
+	return e.On(namesOf(keys)...).Naming(unnamed, keys...)
 }
 
 // DifferentTenants refuses because two objects, by their names in the singular, belong to different tenants.

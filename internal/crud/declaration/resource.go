@@ -96,6 +96,9 @@ type Resource[T Pointer] struct {
 	// key, as words of an access: "ranges.user". A caller who is denied to read one of them reads the attribute as if it was not set.
 	// Parts and links have theirs without being asked.
 	Apart map[string]func(o T) []string
+	// Conceals are attributes that tell of other objects in their own words. It takes out of one what the caller of ctx is denied to know, and
+	// reports whether there was any. The object is a copy, of which the attribute is replaced and not changed.
+	Conceals map[string]func(ctx context.Context, o T) (bool, error)
 	// Also returns the accesses by which a request could do the same with the object that its path names, by other paths than this
 	// one, or parts of it. The gate has not checked them: a caller who is denied one of them is refused.
 	Also func(r *rest.Request, object T) []string

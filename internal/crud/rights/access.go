@@ -66,7 +66,7 @@ func RefuseDenied(r *rest.Request, objects ...Aliases) error {
 	}
 	for i := range accesses {
 		if access := accesses[i].Access(); access != asked && p.Denies(access) {
-			return notAllowed("Your token denies %s, which is the same object", access)
+			return notAllowed("Your token denies %s, which is the same object", p.Denial(access))
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func NotDenied(r *rest.Request, accesses ...string) error {
 			return notAllowed("A token with %s is needed for this", access)
 		}
 		if p.Denies(access) {
-			return notAllowed("Your token denies %s, which this contains", access)
+			return notAllowed("Your token denies %s, which this contains", p.Denial(access))
 		}
 	}
 	return nil

@@ -32,15 +32,39 @@ type Registry struct {
 	byPath  map[string]*Objects
 	sources []Source
 	origins map[string]origin
+	// named are the attributes by which refusals name objects, "contexts.id" by "context_id".
+	named map[string][]string
+}
+
+// Hides reports whether the caller of ctx is denied to read any object of a collection.
+func (e *Registry) Hides(ctx context.Context, path string) bool {
+	t := e.byPath[path]
+	return t.denied(ctx, t.Table, (&query.Arguments{}).Add) != ""
 }
 
 // NewRegistry returns a registry. conn returns the connection that a context reads by.
 func NewRegistry(base *declaration.Base, conn func(ctx context.Context) store.Conn) *Registry {
-	return &Registry{base: base, conn: conn, byPath: map[string]*Objects{}}
+	return &Registry{base: base, conn: conn, byPath: map[string]*Objects{}, named: map[string][]string{}}
 }
 
 // Register adds the objects of a collection.
-func (e *Registry) Register(k *Objects) { e.byPath[k.Path] = k }
+func (e *Registry) Register(k *Objects) {
+	e.byPath[k.Path] = k
+	for _, key := range k.PathNames() {
+		e.Name(k.Singular+"_"+key, k.Path+"."+key)
+		e.Name(k.Param[:strings.LastIndexByte(k.Param, '_')+1]+key, k.Path+"."+key)
+	}
+	for _, col := range slices.Concat(k.OwnerRefs, k.Refs) {
+		e.Name(col.Name, col.Ref)
+	}
+}
+
+// Name says that refusals name objects by a key under this name: ref is the collection and the key, "contexts.id".
+func (e *Registry) Name(name, ref string) {
+	if !slices.Contains(e.named[name], ref) {
+		e.named[name] = append(e.named[name], ref)
+	}
+}
 
 // Reads declares a source.
 func (e *Registry) Reads(s Source) { e.sources = append(e.sources, s) }
@@ -217,7 +241,7 @@ func (k *Objects) findsApart() string {
 			continue
 		}
 		for _, a := range k.apart {
-			if p := k.Schema.Property(a.attribute); p != nil && slices.Equal(p.Index(), col.Index[:min(len(p.Index()), len(col.Index))]) {
+			if p := k.Schema.Property(a.attribute); a.paths != nil && p != nil && slices.Equal(p.Index(), col.Index[:min(len(p.Index()), len(col.Index))]) {
 				return name
 			}
 		}

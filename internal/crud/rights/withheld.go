@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -52,7 +54,11 @@ func NewObjects[T declaration.Pointer](e *Registry, m *declaration.Model[T]) *Ob
 	k := &Objects{Entity: m.Entity, registry: e, finds: slices.Concat(m.Order, m.Search, m.Filters), reads: m.Reads()}
 	for _, attribute := range slices.Sorted(maps.Keys(m.Apart)) {
 		paths := m.Apart[attribute]
-		k.apart = append(k.apart, apart{attribute, func(o any) []string { return paths(o.(T)) }})
+		k.apart = append(k.apart, apart{attribute: attribute, paths: func(o any) []string { return paths(o.(T)) }})
+	}
+	for _, attribute := range slices.Sorted(maps.Keys(m.Conceals)) {
+		conceal := m.Conceals[attribute]
+		k.apart = append(k.apart, apart{attribute: attribute, conceal: func(ctx context.Context, o any) (bool, error) { return conceal(ctx, o.(T)) }})
 	}
 	return k
 }
@@ -142,7 +148,7 @@ func (k *Objects) AndVisible(ctx context.Context, add func(value any) (placehold
 func (e *Registry) MayRead(ctx context.Context, path, key string) error {
 	access := e.base.Service + "." + declaration.Dotted(path) + "." + WordOf(key) + ".read"
 	if p := restricted(ctx); p != nil && p.Denies(access) {
-		return notAllowed("Your token denies %s, which this contains", access)
+		return notAllowed("Your token denies %s, which this contains", p.Denial(access))
 	}
 	return nil
 }
@@ -150,80 +156,88 @@ func (e *Registry) MayRead(ctx context.Context, path, key string) error {
 // Unrestricted returns a context in which objects are read as they are, whatever the caller is denied: for what is not shown to them.
 func Unrestricted(ctx context.Context) context.Context { return principal.NewContext(ctx, nil) }
 
-// apart is an attribute that clients also read by paths of their own below the object.
+// apart is an attribute that clients also read by paths of their own below the object, or that conceals something.
 type apart struct {
 	attribute string
 	// paths returns those of an object, as words after its key: "forwards", "forwards.busy".
-	paths func(o any) []string
+	paths   func(o any) []string
+	conceal func(ctx context.Context, o any) (bool, error)
 }
 
 // ReadApart adds an attribute that clients also read by these paths below the object.
 func (k *Objects) ReadApart(attribute string, paths ...string) {
 	if attribute != "" && len(paths) > 0 {
-		k.apart = append(k.apart, apart{attribute, func(any) []string { return paths }})
+		k.apart = append(k.apart, apart{attribute: attribute, paths: func(any) []string { return paths }})
 	}
 }
 
-// withheld returns the attributes of an object that the caller of ctx is denied to read by one of their own paths.
-func (k *Objects) withheld(ctx context.Context, o any) []string {
+// concealed returns an object as the caller of ctx reads it, and the attributes of which that is less. The object stays as it is.
+func (k *Objects) concealed(ctx context.Context, o any) (shown any, less []string, err error) {
 	p := restricted(ctx)
-	if p == nil {
-		return nil
+	if p == nil || len(k.apart) == 0 {
+		return o, nil, nil
 	}
-	var out []string
+	unset, copied := reflect.New(k.Of), reflect.New(k.Of)
+	if err := k.Schema.SetDefaults(unset.Interface()); err != nil {
+		return nil, nil, err
+	}
+	copied.Elem().Set(reflect.ValueOf(o).Elem())
 	for _, a := range k.apart {
+		if a.conceal != nil {
+			some, err := a.conceal(ctx, copied.Interface())
+			if err != nil {
+				return nil, nil, err
+			}
+			if some {
+				less = append(less, a.attribute)
+			}
+			continue
+		}
 		denied := slices.ContainsFunc(a.paths(o), func(path string) bool {
 			return slices.ContainsFunc(Accesses(k.Entity, o, path+".read"), p.Denies)
 		})
 		if denied {
-			out = append(out, a.attribute)
+			index := k.Schema.Property(a.attribute).Index()
+			copied.Elem().FieldByIndex(index).Set(unset.Elem().FieldByIndex(index))
+			less = append(less, a.attribute)
 		}
 	}
-	return out
+	return copied.Interface(), less, nil
 }
 
 // Withholds reports whether the caller of ctx is denied to read an attribute of an object by one of the attribute's own paths.
 func (k *Objects) Withholds(ctx context.Context, o any, attribute string) bool {
-	return slices.Contains(k.withheld(ctx, o), attribute)
+	_, less, err := k.concealed(ctx, o)
+	return err != nil || slices.Contains(less, attribute)
 }
 
-// Withhold empties the attributes of an object that the caller of ctx is denied to read.
-func (k *Objects) Withhold(ctx context.Context, o any) error { return k.empty(o, k.withheld(ctx, o)) }
-
-// empty makes attributes of an object what they are where nothing was set.
-func (k *Objects) empty(o any, names []string) error {
-	if len(names) == 0 {
-		return nil
+// Withhold takes out of an object what the caller of ctx is denied to read.
+func (k *Objects) Withhold(ctx context.Context, o any) error {
+	shown, less, err := k.concealed(ctx, o)
+	if len(less) > 0 {
+		reflect.ValueOf(o).Elem().Set(reflect.ValueOf(shown).Elem())
 	}
-	unset := reflect.New(k.Of).Interface()
-	if err := k.Schema.SetDefaults(unset); err != nil {
-		return err
-	}
-	for _, name := range names {
-		index := k.Schema.Property(name).Index()
-		reflect.ValueOf(o).Elem().FieldByIndex(index).Set(reflect.ValueOf(unset).Elem().FieldByIndex(index))
-	}
-	return nil
+	return err
 }
 
 // ForCaller returns what the caller of ctx reads of an object, which stays as it is.
 func (k *Objects) ForCaller(ctx context.Context, o any) (any, error) {
-	if names := k.withheld(ctx, o); len(names) > 0 {
-		shown := reflect.New(k.Of)
-		shown.Elem().Set(reflect.ValueOf(o).Elem())
-		o = shown.Interface()
-		if err := k.empty(o, names); err != nil {
-			return nil, err
-		}
+	shown, less, err := k.concealed(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	body, _, err := k.registry.without(ctx, k.Schema, o)
+	if len(less) == 0 {
+		shown = o
+	}
+	body, _, err := k.registry.without(ctx, k.Schema, shown)
 	return body, err
 }
 
 // without returns what the caller of ctx reads of a body: attributes name none of the objects that they are denied to read. It also returns
-// the access to read one that the body names.
+// the denial of one that the body names.
 func (e *Registry) without(ctx context.Context, schema *rest.Schema, body any) (shown any, denied string, err error) {
-	if restricted(ctx) == nil {
+	p := restricted(ctx)
+	if p == nil {
 		return body, "", nil
 	}
 	value, err := asRead(body)
@@ -241,7 +255,9 @@ func (e *Registry) without(ctx context.Context, schema *rest.Schema, body any) (
 			return false
 		}
 		at := strings.LastIndexByte(ref, '.')
-		denied = e.base.Service + "." + declaration.Dotted(ref[:at]) + "." + WordOf(fmt.Sprint(value)) + ".read"
+		of := e.byPath[ref[:at]]
+		access := of.Service + "." + declaration.Dotted(of.Path) + "." + WordOf(fmt.Sprint(value)) + ".read"
+		denied = cmp.Or(p.Denial(access), of.Service+declaration.Dotted(of.OnePath())+".read") // hidden by another key
 		return true
 	})
 	if err != nil || denied == "" {
@@ -314,10 +330,17 @@ func (k *Objects) picture(ctx context.Context, fields map[string]any) (any, erro
 		return nil, err
 	}
 	readable := json.Unmarshal(text, o) == nil
-	withheld := k.withheld(ctx, o)
+	seen, withheld, err := k.concealed(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if !readable {
+		seen = unset.Interface()
+	}
 	for _, a := range k.apart {
 		if _, kept := fields[a.attribute]; kept && (!readable || slices.Contains(withheld, a.attribute)) {
-			if fields[a.attribute], err = asRead(unset.Elem().FieldByIndex(k.Schema.Property(a.attribute).Index()).Interface()); err != nil {
+			at := reflect.ValueOf(seen).Elem().FieldByIndex(k.Schema.Property(a.attribute).Index())
+			if fields[a.attribute], err = asRead(at.Interface()); err != nil {
 				return nil, err
 			}
 		}
@@ -352,15 +375,40 @@ func asRead(body any) (any, error) {
 	return rest.ParseJSON(text)
 }
 
-// Shown makes the handler of an operation one that names no object which its caller is denied to read.
+// Shown makes the handler of an operation one that names no object which its caller is denied to read, neither in replies nor in refusals.
 func (e *Registry) Shown(op *rest.Operation) rest.Handler {
 	handle, schema := op.Handle, op.Reply
 	return func(ctx context.Context, r *rest.Request) (reply rest.Reply, err error) {
-		if reply, err = handle(ctx, r); err == nil && reply.Body != nil {
+		if reply, err = handle(ctx, r); err != nil {
+			return reply, e.Refusal(ctx, err)
+		}
+		if schema != nil && op.Produces == "" && reply.Body != nil {
 			reply.Body, _, err = e.without(ctx, schema, reply.Body)
 		}
 		return reply, err
 	}
+}
+
+// Refusal returns an error as the caller of ctx is told it: without names if it names an object that they are denied to read.
+func (e *Registry) Refusal(ctx context.Context, err error) error {
+	refusal := apierr.As(err)
+	if refusal == nil || restricted(ctx) == nil {
+		return err
+	}
+	for key := range slices.Chunk(refusal.Names, 2) {
+		for _, ref := range e.named[fmt.Sprint(key[0])] {
+			hides, failed := e.hides(ctx, ref)
+			if failed != nil {
+				return failed
+			}
+			if hides != nil && hides(key[1]) {
+				unnamed := *refusal
+				unnamed.Message = refusal.Unnamed
+				return &unnamed
+			}
+		}
+	}
+	return err
 }
 
 // KeepWithheld takes out of what was sent for an object the attributes that the caller of ctx has read as less than they are because they
@@ -386,7 +434,10 @@ func (k *Objects) KeepWithheld(ctx context.Context, old any, sent rest.Object) (
 	if err != nil {
 		return sent, nil, err
 	}
-	withheld := k.withheld(ctx, old)
+	_, withheld, err := k.concealed(ctx, old)
+	if err != nil {
+		return sent, nil, err
+	}
 	for i := range k.Schema.Properties {
 		p := &k.Schema.Properties[i]
 		read, is := shown.(map[string]any)[p.Name], whole.(map[string]any)[p.Name]
