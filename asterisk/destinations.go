@@ -95,11 +95,32 @@ var soundForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$`)
 
 func isSound(name string) bool { return soundForm.MatchString(name) && !strings.Contains(name, "..") }
 
-func toSound(_ *plan, _ string, to *confdsvc.ToSound) []step {
-	if !isSound(to.Filename) {
+// systemSounds is the category of what Asterisk brings, of which it knows the names.
+const systemSounds = "system"
+
+// sound returns what a tenant calls a sound as Playback is told it, or "" for what it must not play. A name whose first part is a category of
+// the tenant is the tenant's own; all others are those of Asterisk.
+func (p *plan) sound(tenantUUID, name string) string {
+	category, file, _ := strings.Cut(name, "/")
+	switch own := p.sounds[[2]string{tenantUUID, category}]; {
+	case !isSound(name):
+		return ""
+	case category == systemSounds:
+		return file
+	case own == nil:
+		return name
+	case p.options.Sounds == "" || strings.Contains(file, "/") || file == "":
+		return ""
+	default:
+		return p.options.Sounds + "/" + own.UUID + "/" + file
+	}
+}
+
+func toSound(p *plan, tenantUUID string, to *confdsvc.ToSound) []step {
+	args := p.sound(tenantUUID, to.Filename)
+	if args == "" {
 		return nil
 	}
-	args := to.Filename
 	if to.Skip {
 		args += ",skip"
 	}

@@ -24,6 +24,8 @@ type Options struct {
 	Music func(name string) string
 	// DefaultMusic is the folder with the files of the default music, as Asterisk sees it. "": it is moh in Asterisk's own folder of data.
 	DefaultMusic string
+	// Sounds is the folder of tenants' own sounds, as Asterisk sees it. "": there is none.
+	Sounds string
 	// Interfaces are the channels of the machine that custom endpoints of all tenants may name, such as SCCP/door, or SCCP/* for all of a
 	// technology. Nil: none.
 	Interfaces []string

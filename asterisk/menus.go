@@ -71,9 +71,9 @@ func (p *plan) tryAgain(m *confdsvc.IVR, sound *string, to *confdsvc.Destination
 }
 
 // plays plays a sound that a tenant's object names, if there is one.
-func (p *plan) plays(_, app string, sound *string) []step {
-	if isSound(text(sound)) {
-		return []step{{app, *sound}}
+func (p *plan) plays(tenantUUID, app string, sound *string) []step {
+	if name := p.sound(tenantUUID, text(sound)); name != "" {
+		return []step{{app, name}}
 	}
 	return nil
 }

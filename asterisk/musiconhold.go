@@ -58,14 +58,20 @@ func sumOf(files []confdsvc.MOHFile) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// DefaultMusic returns the folder of the default music in Asterisk's data, where its own files are in the folder etc. Samples of asterisk.conf
-// name the folders that a package has, in a template.
-func DefaultMusic(etc string) string {
+// DefaultMusic returns the folder of the default music in Asterisk's data, where its own files are in the folder etc.
+func DefaultMusic(etc string) string { return filepath.Join(dataFolder(etc), "moh") }
+
+// SystemSounds returns the folder of the sounds that Asterisk brings, where its own files are in the folder etc.
+func SystemSounds(etc string) string { return filepath.Join(dataFolder(etc), "sounds") }
+
+// dataFolder returns the folder of Asterisk's data, where its own files are in the folder etc. Samples of asterisk.conf name the folders that a
+// package has, in a template.
+func dataFolder(etc string) string {
 	data := "/var/lib/asterisk"
 	if f, err := conf.ReadTree(etc, "asterisk.conf"); err == nil && f.Section("directories") != nil {
 		if named, is := f.Section("directories").Get("astdatadir"); is {
 			data = named
 		}
 	}
-	return filepath.Join(data, "moh")
+	return data
 }

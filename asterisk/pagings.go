@@ -1,6 +1,7 @@
 package asterisk
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,10 +74,7 @@ func (p *plan) pages(g *confdsvc.Paging, paged map[confdsvc.ID]bool) []step {
 		}
 	}
 	if g.AnnounceCaller {
-		sound := "beep"
-		if isSound(text(g.AnnounceSound)) {
-			sound = *g.AnnounceSound
-		}
+		sound := cmp.Or(p.sound(g.TenantUUID, text(g.AnnounceSound)), "beep")
 		options.WriteString("A(" + sound + ")n")
 	}
 	return []step{{"Page", strings.Join(members, "&") + "," + options.String()}, {"Hangup", ""}}

@@ -26,6 +26,7 @@ type plan struct {
 	groups      map[confdsvc.ID]*confdsvc.Group
 	music       map[string]*confdsvc.MOH // by name
 	musicUUIDs  map[string]*confdsvc.MOH
+	sounds      map[[2]string]*confdsvc.Sound // by tenant and name of the category
 	schedules   map[confdsvc.ID]*confdsvc.Schedule
 	menus       map[confdsvc.ID]*confdsvc.IVR
 	conferences map[confdsvc.ID]*confdsvc.Conference
@@ -105,6 +106,7 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p.groups = index(s.Groups, func(g *confdsvc.Group) confdsvc.ID { return g.ID }, p.groupFault)
 	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, p.musicFault)
 	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, p.musicFault)
+	p.sounds = index(s.Sounds, func(o *confdsvc.Sound) [2]string { return [2]string{o.TenantUUID, o.Name} }, nil)
 	p.schedules = index(s.Schedules, func(s *confdsvc.Schedule) confdsvc.ID { return s.ID }, scheduleFault)
 	p.menus = index(s.Menus, func(m *confdsvc.IVR) confdsvc.ID { return m.ID }, nil)
 	p.conferences = index(s.Conferences, func(o *confdsvc.Conference) confdsvc.ID { return o.ID }, nil)

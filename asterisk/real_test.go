@@ -312,7 +312,14 @@ func (a *pbxUnderTest) generate(_ context.Context, refused apply.Refused) (apply
 	for at, why := range refused {
 		taken.Add(at[0], at[1], why)
 	}
-	files, left, err := asterisk.Generate(a.snapshot, asterisk.Options{Taken: taken})
+	files, left, err := asterisk.Generate(a.snapshot, asterisk.Options{
+		Taken: taken, Sounds: a.dir + "/sounds", Music: func(name string) string {
+			if _, err := os.Stat(a.dir + "/moh/" + name); err != nil {
+				return ""
+			}
+			return a.dir + "/moh/" + name
+		},
+	})
 	if a.spoil != nil {
 		a.spoil(files)
 	}

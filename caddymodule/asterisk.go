@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -104,7 +105,7 @@ func (s *Asterisk) validate() error {
 
 // useAsterisk makes the engine configure this configuration's Asterisk, at the same time as useBackends.
 func (a *App) useAsterisk() {
-	a.engine.telephone.use(phoneSettings{Asterisk: *a.Asterisk, music: a.Helpers.MOH, voicemail: a.Helpers.Voicemail})
+	a.engine.telephone.use(phoneSettings{Asterisk: *a.Asterisk, music: a.Helpers.MOH, sounds: a.Helpers.Sounds, voicemail: a.Helpers.Voicemail})
 }
 
 func (s phoneSettings) apply() apply.Settings {
@@ -148,6 +149,9 @@ type HelperFiles struct {
 	// MOH is the folder of music on hold; on a machine with Asterisk it is /var/lib/asterisk/moh. Default: RINGFENCE_MOH_FOLDER
 	// from the environment, else a folder below the data folder.
 	MOH string `json:"moh,omitempty"`
+	// Sounds is the folder of tenants' own sounds, which Asterisk reads; on a machine with Asterisk it is /var/lib/asterisk/ringfence-sounds.
+	// Default: RINGFENCE_SOUNDS_FOLDER from the environment, else a folder below the data folder.
+	Sounds string `json:"sounds,omitempty"`
 	// Autoprov is the autoprovisioning file; on a machine with Asterisk it is /etc/asterisk/pjsip.d/05-autoprov-wizard.conf.
 	// Default: RINGFENCE_AUTOPROV_FILE from the environment, else a file below the data folder.
 	Autoprov string `json:"autoprov,omitempty"`
@@ -166,6 +170,7 @@ func (a *App) resolveHelpers(setting func(field *string, env, fallback string)) 
 	setting(&h.Plain, "RINGFENCE_HELPERS_PLAIN", plainOn)
 	setting(&h.Voicemail, "RINGFENCE_VOICEMAIL_FOLDER", filepath.Join(below, "voicemail"))
 	setting(&h.MOH, "RINGFENCE_MOH_FOLDER", filepath.Join(below, "moh"))
+	setting(&h.Sounds, "RINGFENCE_SOUNDS_FOLDER", filepath.Join(below, "sounds"))
 	setting(&h.Autoprov, "RINGFENCE_AUTOPROV_FILE", filepath.Join(below, "autoprov", "05-autoprov-wizard.conf"))
 }
 
@@ -173,8 +178,11 @@ func (h *HelperFiles) validate() error {
 	if h.Plain != plainOn && h.Plain != plainOff {
 		return fmt.Errorf("plain of helpers (RINGFENCE_HELPERS_PLAIN) is %q; it must be on or off", h.Plain)
 	}
-	if voicemail, moh := filepath.Clean(h.Voicemail), filepath.Clean(h.MOH); voicemail == "/" || moh == "/" || voicemail == moh {
-		return errors.New("the folders of voicemails (RINGFENCE_VOICEMAIL_FOLDER) and of music on hold (RINGFENCE_MOH_FOLDER) must be two, and neither may be /")
+	folders := []string{filepath.Clean(h.Voicemail), filepath.Clean(h.MOH), filepath.Clean(h.Sounds)}
+	slices.Sort(folders)
+	if folders[0] == "/" || len(slices.Compact(folders)) < 3 {
+		return errors.New("the folders of voicemails (RINGFENCE_VOICEMAIL_FOLDER), of music on hold (RINGFENCE_MOH_FOLDER) and of sounds (RINGFENCE_SOUNDS_FOLDER) " +
+			"must be three, and none may be /")
 	}
 	return nil
 }
@@ -183,10 +191,10 @@ func (h *HelperFiles) validate() error {
 // own; Asterisk's are made by its package.
 func (a *App) useHelpers() {
 	own := 0
-	folders := []string{a.Helpers.Voicemail, a.Helpers.MOH, filepath.Dir(a.Helpers.Autoprov)}
+	folders := []string{a.Helpers.Voicemail, a.Helpers.MOH, a.Helpers.Sounds, filepath.Dir(a.Helpers.Autoprov)}
 	for i, folder := range folders {
 		if !strings.HasPrefix(folder, filepath.Join(a.Data, "asterisk")+"/") {
-			if i < 2 {
+			if i < len(folders)-1 {
 				if err := doctor.Writable(folder); err != nil {
 					a.log.Warn("the gateway cannot change a folder of Asterisk: PINs, and the files of voicemails and music, "+
 						"do not follow what is stored; see \"Setting it up\" in docs/apply.md", "folder", folder, "error", err)
@@ -200,7 +208,7 @@ func (a *App) useHelpers() {
 		}
 	}
 	a.engine.helpers.Use(helpers.Settings{
-		Voicemail: a.Helpers.Voicemail, MOH: a.Helpers.MOH, Autoprov: a.Helpers.Autoprov, Own: own == len(folders),
+		Voicemail: a.Helpers.Voicemail, MOH: a.Helpers.MOH, Sounds: a.Helpers.Sounds, Autoprov: a.Helpers.Autoprov, Own: own == len(folders),
 		PlainOff: a.Helpers.Plain == plainOff,
 	})
 }
@@ -211,6 +219,7 @@ func (a *App) useHelpers() {
 //	    plain     on|off
 //	    voicemail <folder>
 //	    moh       <folder>
+//	    sounds    <folder>
 //	    autoprov  <file>
 //	}
 func (a *App) parseHelperFiles(d *caddyfile.Dispenser) error {
@@ -219,6 +228,6 @@ func (a *App) parseHelperFiles(d *caddyfile.Dispenser) error {
 		return err
 	}
 	return block(d, "helpers", map[string]value{
-		"plain": text(&h.Plain), "voicemail": text(&h.Voicemail), "moh": text(&h.MOH), "autoprov": text(&h.Autoprov),
+		"plain": text(&h.Plain), "voicemail": text(&h.Voicemail), "moh": text(&h.MOH), "sounds": text(&h.Sounds), "autoprov": text(&h.Autoprov),
 	})
 }

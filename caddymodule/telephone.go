@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ type telephone struct {
 // phoneSettings are what a telephone depends on.
 type phoneSettings struct {
 	Asterisk
-	music, voicemail string // the folders of music on hold and of all voicemails
+	music, sounds, voicemail string // the folders of music on hold, of sounds and of all voicemails
 }
 
 func newTelephone(db store.DB) *telephone {
@@ -90,7 +91,11 @@ func (t *telephone) use(s phoneSettings) {
 func (t *telephone) audio() confdsvc.AudioFolders {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return confdsvc.AudioFolders{MOH: audio.Folder(t.settings.music)}
+	folders := confdsvc.AudioFolders{MOH: audio.Folder(t.settings.music), Sounds: audio.Folder(t.settings.sounds)}
+	if etc := t.settings.Etc; etc != "" {
+		folders.System = audio.Folder(asterisk.SystemSounds(etc))
+	}
+	return folders
 }
 
 // begin begins the work: the database is there.
@@ -151,7 +156,8 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 		taken.Add(at[0], at[1], why)
 	}
 	files, left, err := asterisk.Generate(snapshot, asterisk.Options{
-		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Interfaces: strings.Fields(s.Interfaces), Own: ownNames(), Taken: taken,
+		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Sounds: soundsIn(s.sounds),
+		Interfaces: strings.Fields(s.Interfaces), Own: ownNames(), Taken: taken,
 	})
 	if err != nil {
 		return apply.Output{}, err
@@ -221,6 +227,18 @@ func musicIn(folder string) func(name string) string {
 		return filepath.Join(whole, name)
 	}
 }
+
+// soundsIn returns the folder of sounds as the dialplan names it, or "" if an application would take a part of its name for something else.
+func soundsIn(folder string) string {
+	whole, err := filepath.Abs(folder)
+	if err != nil || !playable.MatchString(whole) {
+		return ""
+	}
+	return whole
+}
+
+// playable are the paths of files that an application of the dialplan can be told.
+var playable = regexp.MustCompile(`^[A-Za-z0-9_./+@=-]+$`)
 
 // defaultMusic returns the folder of all music on hold, if there are files in it that are nobody's own.
 func defaultMusic(folder string) string {

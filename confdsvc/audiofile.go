@@ -24,6 +24,8 @@ import (
 type AudioFolders struct {
 	// MOH has the files of music on hold.
 	MOH audio.Folder
+	// Sounds has tenants' own sounds, and System those that Asterisk brings, which are only read.
+	Sounds, System audio.Folder
 }
 
 const (

@@ -24,13 +24,13 @@ import (
 func newAudioWorld(t *testing.T, db store.DB) (*world, string) {
 	t.Helper()
 	w, folder := newWorld(t, db), t.TempDir()
-	for _, name := range []string{"moh"} {
+	for _, name := range []string{"moh", "sounds", "system"} {
 		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	svc, err := confdsvc.New(confdsvc.Options{DB: db, Audio: func() confdsvc.AudioFolders {
-		return confdsvc.AudioFolders{MOH: audio.Folder(folder + "/moh")}
+		return confdsvc.AudioFolders{MOH: audio.Folder(folder + "/moh"), Sounds: audio.Folder(folder + "/sounds"), System: audio.Folder(folder + "/system")}
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,8 @@ package confdsvc
 
 import "github.com/ringfence/ringfence/internal/crud"
 
-// FilesChange says that an object has other files of the telephone system than before: a voicemail, the voicemails of a context, or a
-// music on hold.
+// FilesChange says that an object has other files of the telephone system than before: a voicemail, the voicemails of a context, a
+// music on hold, or a category of sounds.
 type FilesChange struct {
 	// Context is the context of the voicemail that was moved or deleted, and Number its number; all voicemails of a deleted context
 	// have none.
@@ -12,6 +12,8 @@ type FilesChange struct {
 	ToContext, ToNumber string
 	// MOH is the name of a music on hold that was deleted.
 	MOH string
+	// Sound is the UUID of a category of sounds that was deleted.
+	Sound string
 }
 
 // tellFiles makes the collections whose objects have files tell of each change of these, after its commit.
@@ -34,6 +36,11 @@ func tellFiles(e *crud.Engine, tell func(FilesChange)) {
 	crud.Of[MOH](e).Committed = func(change *crud.Change[MOH]) {
 		if change.Old != nil && change.New == nil {
 			tell(FilesChange{MOH: change.Old.Name})
+		}
+	}
+	crud.Of[Sound](e).Committed = func(change *crud.Change[Sound]) {
+		if change.Old != nil && change.New == nil {
+			tell(FilesChange{Sound: change.Old.UUID})
 		}
 	}
 }

@@ -36,6 +36,8 @@ func TestFilesAreToldOfChanges(t *testing.T) {
 		c.Do(http.MethodDelete, "/contexts/"+in.Text("id"), nil).Want(http.StatusNoContent)
 		music := c.Create("/moh", object{"label": "M", "mode": "files"})
 		c.Do(http.MethodDelete, "/moh/"+music.Text("uuid"), nil).Want(http.StatusNoContent)
+		sound := c.Create("/sounds", object{"name": "menus"})
+		c.Do(http.MethodDelete, "/sounds/menus", nil).Want(http.StatusNoContent)
 		want := []confdsvc.FilesChange{
 			{Context: "default", Number: "1001", ToContext: "default", ToNumber: "1002"},
 			{Context: "default", Number: "1002", ToContext: "other", ToNumber: "1002"},
@@ -43,6 +45,7 @@ func TestFilesAreToldOfChanges(t *testing.T) {
 			{Context: "other", Number: "1002"},
 			{Context: in.Text("name")},
 			{MOH: music.Text("name")},
+			{Sound: sound.Text("uuid")},
 		}
 		if !reflect.DeepEqual(told, want) {
 			t.Errorf("told %v\nwant %v", told, want)

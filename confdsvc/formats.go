@@ -40,6 +40,10 @@ func isTimezone(name string) bool {
 // The text formats of the configuration, each by its name in a struct tag: format:"exten".
 func init() {
 	rest.RegisterFormats(
+		rest.Format{
+			Name: "sound-category", Pattern: `^[a-zA-Z0-9][-_.a-zA-Z0-9]{1,127}$`, Example: "menus",
+			Doc: "The name of a category of sounds; `system` is that of the sounds that Asterisk brings.",
+		},
 		rest.Format{Name: "binary", Doc: "Bytes.", Check: func(string) bool { return true }, Message: "Must be bytes"},
 		rest.Format{
 			Name: "exten", Pattern: extenForm, Example: "1000",

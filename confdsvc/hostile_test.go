@@ -1,9 +1,11 @@
 package confdsvc_test
 
 import (
+	"context"
 	"maps"
 	"testing"
 
+	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -37,6 +39,8 @@ func everyKind(c *resttest.Client) map[string]string {
 	one("/endpoints/sip", "sip_uuid", "uuid", object{"label": "S"})
 	one("/endpoints/sip/templates", "template_uuid", "uuid", object{"label": "T"})
 	one("/sip/transports", "transport_uuid", "uuid", object{"name": "t"})
+	one("/sounds", "sound_category", "name", object{"name": "menus"})
+	params["moh_filename"], params["sound_filename"] = "x", "x"
 	maps.Copy(params, makeSimple(c))
 	params["extension_uuid"] = c.Get("/extensions/features").List().Column("uuid")[0]
 	return params
@@ -45,7 +49,13 @@ func everyKind(c *resttest.Client) map[string]string {
 // No operation has a body, a header or a query that it cannot refuse.
 func TestHostileRequests(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		c := newWorld(t, db).as(t, "master")
+		w := newWorld(t, db)
+		svc, err := confdsvc.New(confdsvc.Options{DB: db, Trunk: func(context.Context, string) (confdsvc.TrunkStatus, error) { return confdsvc.TrunkStatus{}, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.svc = svc
+		c := w.as(t, "master")
 		resttest.Hostile{Client: c, Params: everyKind(c), State: storetest.Contents(t, db)}.Run(t)
 	})
 }

@@ -46,6 +46,9 @@ type ToIVR struct {
 func init() {
 	resources = append(resources, declareIVR)
 	destinationKinds = append(destinationKinds, kind[ToIVR]("ivr", ""))
+	for _, column := range []string{"greeting_sound", "menu_sound", "invalid_sound", "abort_sound"} {
+		soundUses = append(soundUses, soundUse{"IVR", "confd_ivr", column})
+	}
 	words["ivr"] = "menu"
 }
 

@@ -40,6 +40,7 @@ const (
 func init() {
 	resources = append(resources, declarePagings)
 	funcKeyKinds = append(funcKeyKinds, kind[keyToPaging]("paging", ""))
+	soundUses = append(soundUses, soundUse{"Paging", "confd_paging", "announce_sound"})
 	words["/callers/users"] = "users who may speak"
 }
 

@@ -65,6 +65,7 @@ func New(o Options) (*rest.Service, error) {
 	}
 	mohFiles(o.Audio).on(e)
 	declareTrunkStatus(e, o.Trunk)
+	addSounds(e, o.Audio)
 	e.Add(e.Bulk())
 	s.Picture = e.Picture
 	e.Describe(s)

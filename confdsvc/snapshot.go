@@ -23,6 +23,7 @@ type Snapshot struct {
 	Groups          []*Group
 	Incalls         []*Incall
 	Music           []*MOH
+	Sounds          []*Sound
 	Schedules       []*Schedule
 	Menus           []*IVR
 	Conferences     []*Conference
@@ -116,6 +117,7 @@ func (s *Snapshot) parts() []reading {
 		whole(&s.Groups),
 		rows(&s.Incalls, incallDestinations.all),
 		rows(&s.Music, nil),
+		rows(&s.Sounds, nil),
 		rows(&s.Schedules, scheduleDestinations.all),
 		rows(&s.Menus, ivrDestinations.all),
 		rows(&s.Conferences, nil),

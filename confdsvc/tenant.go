@@ -83,6 +83,11 @@ func (d *tenantDefaults) create(ctx context.Context, tenantUUID string) error {
 			if err != nil || fresh == 0 {
 				return err
 			}
+			if _, err := c.Exec(ctx, `
+				INSERT INTO confd_sound (uuid, tenant_uuid, name, files) VALUES ($1, $2, $3, '[]')`,
+				uuid.NewString(), tenantUUID, systemSounds); err != nil {
+				return err
+			}
 			return createDefaultTemplates(ctx, c, tenantUUID)
 		})
 		if store.IsConstraint(err, store.ForeignKey) {

@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/audit"
 )
 
-// Following is what files have to follow: a voicemail or a music on hold of the configuration was moved or deleted.
+// Following is what files have to follow: a voicemail, a music on hold or a category of sounds of the configuration was moved or deleted.
 type Following struct {
 	// Context and Number name the voicemail; without a Number all voicemails of the context are meant, which was deleted.
 	Context, Number string
@@ -19,12 +20,14 @@ type Following struct {
 	ToContext, ToNumber string
 	// MOH is the name of a music on hold that was deleted.
 	MOH string
+	// Sound is the UUID of a category of sounds that was deleted.
+	Sound string
 }
 
 // String names what follows what.
 func (f Following) String() string {
-	if f.MOH != "" {
-		return f.MOH
+	if name := cmp.Or(f.MOH, f.Sound); name != "" {
+		return name
 	}
 	text := mailbox{f.Number, f.Context}.String()
 	if f.ToNumber != "" {
@@ -72,7 +75,8 @@ func (s *Service) followAll() {
 		s.follower.mu.Unlock()
 		if err := s.followPatiently(f); err != nil {
 			const message = "files did not follow a change of the configuration: move or delete them by the helper endpoints"
-			slog.Error(message, "context", f.Context, "number", f.Number, "to_context", f.ToContext, "to_number", f.ToNumber, "moh", f.MOH, "error", err)
+			slog.Error(message, "context", f.Context, "number", f.Number, "to_context", f.ToContext, "to_number", f.ToNumber,
+				"moh", f.MOH, "sound", f.Sound, "error", err)
 			ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
 			if err := s.undone(ctx, fmt.Sprintf("%s (%s): %s", message, f, err)); err != nil {
 				slog.Warn("no job tells of it", "error", err)
@@ -121,6 +125,9 @@ func (s *Service) following(ctx context.Context, f Following) (action string, ch
 	switch {
 	case f.MOH != "":
 		return "delete_moh", mohChange(f.MOH), func(record func() error) error { return removeMOH(s.settings.Load().MOH, f.MOH, record) }
+	case f.Sound != "":
+		change := audit.Change{Resource: "sounds", Object: f.Sound, Keys: [][]string{{f.Sound}}, Before: map[string]string{"uuid": f.Sound}}
+		return "delete_sounds", change, func(record func() error) error { return removeMOH(s.settings.Load().Sounds, f.Sound, record) }
 	case f.Number == "":
 		return "delete_voicemails_context", contextChange(f.Context), func(record func() error) error {
 			return s.withSpool(func(all spool) error { return all.removeContext(ctx, f.Context, record) })

@@ -45,9 +45,9 @@ type Options struct {
 
 // Settings are what a configuration may change while the service runs.
 type Settings struct {
-	// Voicemail, MOH and Autoprov are the folders of Asterisk's voicemails and music on hold, and its autoprovisioning file. What
+	// Voicemail, MOH, Sounds and Autoprov are the folders of Asterisk's voicemails, music on hold and tenants' sounds, and its autoprovisioning file. What
 	// does not exist is empty.
-	Voicemail, MOH, Autoprov string
+	Voicemail, MOH, Sounds, Autoprov string
 	// Own is set if they are the gateway's own, and not those of an Asterisk.
 	Own bool
 	// PlainOff switches the endpoints on the plain port off.
@@ -108,14 +108,14 @@ func (s *Service) Use(settings Settings) {
 	if old := s.settings.Swap(&settings); *old == settings {
 		return
 	}
-	for _, path := range []string{settings.Voicemail, settings.MOH} {
+	for _, path := range []string{settings.Voicemail, settings.MOH, settings.Sounds} {
 		s.recovery.Go(leftIn(path))
 	}
 	message := "the helper endpoints use these files of Asterisk"
 	if settings.Own {
 		message = "no files of Asterisk are configured: the helper endpoints use their own, below the data folder"
 	}
-	slog.Info(message, "voicemail", settings.Voicemail, "moh", settings.MOH, "autoprov", settings.Autoprov,
+	slog.Info(message, "voicemail", settings.Voicemail, "moh", settings.MOH, "sounds", settings.Sounds, "autoprov", settings.Autoprov,
 		"plain_port", !settings.PlainOff)
 }
 

@@ -20,7 +20,7 @@ func checkMOH(name string) error {
 	return nil
 }
 
-// removeMOH deletes the files of a music on hold. Without any there is nothing to do.
+// removeMOH deletes the files of a music on hold, or of a category of sounds. Without any there is nothing to do.
 func removeMOH(path, name string, record func() error) error {
 	tree, err := openFolder(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -102,7 +102,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 		SealingKeys    string `json:"sealing_keys"`
 		PublicURL      string `json:"public_url"`
 		Asterisk       struct{ Manager, Username, Secret, Interfaces, Etc string }
-		Helpers        struct{ Voicemail, MOH string }
+		Helpers        struct{ Voicemail, MOH, Sounds string }
 	}
 	if text != nil {
 		var config struct {
@@ -129,7 +129,10 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	etc := setting(app.Asterisk.Etc, "RINGFENCE_ASTERISK_ETC", "/etc/asterisk")
 	i.Music = []string{setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", filepath.Join(i.Data, "asterisk", "moh")), asterisk.DefaultMusic(etc)}
-	for _, folder := range []string{setting(app.Helpers.Voicemail, "RINGFENCE_VOICEMAIL_FOLDER", ""), setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", "")} {
+	for _, folder := range []string{
+		setting(app.Helpers.Voicemail, "RINGFENCE_VOICEMAIL_FOLDER", ""), setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", ""),
+		setting(app.Helpers.Sounds, "RINGFENCE_SOUNDS_FOLDER", ""),
+	} {
 		if folder != "" { // otherwise it is the gateway's own
 			i.Folders = append(i.Folders, folder)
 		}

@@ -65,8 +65,8 @@ type Resource struct {
 	Defaults Object
 	// Links is what is particular about links, by the path below the left object: the left collection's resource has it.
 	Links map[string]Link
-	// Preset says that a tenant has some of the objects from its beginning. They are deleted before a check.
-	Preset bool
+	// Preset says that a tenant has some of the objects from its beginning. They are deleted before a check; Stays says that clients cannot.
+	Preset, Stays bool
 	// Parts are changes of parts, by their paths: {"forwards": {"busy": {"enabled": true, "destination": "1"}}}.
 	Parts map[string]Object
 }
@@ -305,7 +305,14 @@ func (x *trial) enter(c *Client) {
 			x.Errorf("a new tenant has no %s", x.k.Path)
 		}
 		for _, o := range preset.Items {
-			c.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent)
+			if !x.r.Stays {
+				c.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent)
+				continue
+			}
+			c.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusBadRequest)
+			if _, err := x.db.Exec(x.Context(), "DELETE FROM "+x.k.Table+" WHERE tenant_uuid = $1", c.Tenant); err != nil {
+				x.Fatal(err)
+			}
 		}
 	case x.can("list") && (x.k.Subtree || !x.can("create")) && (x.k.Scope != crud.Master || c.Tenant == x.master):
 		for _, o := range c.Get(x.all() + "?recurse=true").List().Items {
