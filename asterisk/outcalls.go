@@ -177,13 +177,13 @@ func outgoingID(chosen string) []step {
 	return steps
 }
 
-// calledBy reads a number, or a caller ID, by which calls go out.
+// calledBy reads a number, or a caller ID with one, by which calls go out.
 func calledBy(typed string) (number, name string) {
 	id := conf.ParseCallerID(conf.Plain(typed))
-	if number = dialable(id.Number); number == "" {
-		return dialable(typed), ""
+	if id.Number == "" || conf.Digits(id.Number) != id.Number {
+		return "", ""
 	}
-	return number, id.Name
+	return id.Number, id.Name
 }
 
 // writePermissions writes which numbers are refused: those of a permission that denies, unless one of the same holder allows them, or the caller

@@ -126,7 +126,7 @@ func TestCaddyfileErrors(t *testing.T) {
 		{"health: argument", site("ringfence_health x"), "wrong argument count"},
 		{"certificate: argument", site("ringfence_certificate x"), "wrong argument count"},
 		{"certificate: option", site("ringfence_certificate {\nx\n}"), "wrong argument count"},
-		{"helpers: unknown file", app("helpers {\nspool /x\n}"), `unknown option "spool" of helpers: it is one of autoprov, moh, plain, voicemail`},
+		{"helpers: unknown file", app("helpers {\nspool /x\n}"), `unknown option "spool" of helpers: it is one of autoprov, moh, plain, sounds, voicemail`},
 		{"helpers: two folders", app("helpers {\nmoh /x /y\n}"), "moh of helpers: it takes one value"},
 		{"helpers: twice", app("helpers {\nplain on\n}\nhelpers {\nplain on\n}"), "helpers is given twice"},
 		{"helpers: argument", site("ringfence_helpers closed"), "ringfence_helpers takes nothing, or the word open"},

@@ -46,7 +46,7 @@ func TestHelperOptions(t *testing.T) {
 		}
 	}
 	for options, says := range map[string]string{
-		"plain maybe": "it must be on or off", "voicemail /": "neither may be /", "voicemail /x\nmoh /x/": "must be two",
+		"plain maybe": "it must be on or off", "voicemail /": "none may be /", "voicemail /x\nmoh /x/": "must be three",
 	} {
 		if err := configure(options); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", options, err)

@@ -128,7 +128,7 @@ func TestUnitWritesForAsterisk(t *testing.T) {
 		writable = append(writable, strings.Fields(m[1])...)
 	}
 	folders := regexp.MustCompile(`RINGFENCE_\w+_FOLDER=(/\S+)`).FindAllStringSubmatch(deployed(t, "docs/apply.md"), -1)
-	if len(folders) != 3 {
+	if len(folders) != 4 {
 		t.Fatalf("docs/apply.md names %q", folders)
 	}
 	for _, m := range folders {
