@@ -155,7 +155,7 @@ func goldens(t *testing.T) map[string]golden {
 			s.Users[0].FuncKeyTemplateID = new(confdsvc.ID(1))
 		}},
 		"calls":  {"extensions.conf res_parking.conf", func(s *confdsvc.Snapshot) { addCalls(t, s) }},
-		"trunks": {"pjsip.conf", func(s *confdsvc.Snapshot) { addCarrier(t, s) }},
+		"trunks": {"pjsip.conf", func(s *confdsvc.Snapshot) { carrierAt(t, s, "carrier.example") }},
 		"transports": {"pjsip.conf", func(s *confdsvc.Snapshot) {
 			for name, options := range map[string]string{
 				"wss":     `["protocol", "wss"], ["bind", "0.0.0.0:5060"]`,

@@ -276,7 +276,12 @@ func (p *plan) writeRegistration(w *conf.Writer, named leftout.Omission, e *conf
 	}
 	w.Section(e.Name)
 	w.Set("type", "registration")
-	w.Set("endpoint", e.Name)
+	line, typed := e.Registration.Last("line")
+	_, byAddress := e.Identify.Last("match")
+	byLine := isYes(line) || !typed && !byAddress
+	if byLine { // Asterisk refuses an endpoint without the line
+		w.Set("endpoint", e.Name)
+	}
 	if login {
 		w.Set("outbound_auth", e.Name+registrationLogin)
 	}
@@ -293,7 +298,7 @@ func (p *plan) writeRegistration(w *conf.Writer, named leftout.Omission, e *conf
 	defaults := [][2]string{
 		{"retry_interval", "60"}, {"max_retries", "10000"}, {"auth_rejection_permanent", "no"}, {"forbidden_retry_interval", "60"}, {"fatal_retry_interval", "60"},
 	}
-	if _, typed := e.Identify.Last("match"); !typed {
+	if byLine {
 		defaults = append(defaults, [2]string{"line", "yes"})
 	}
 	writeDefaults(w, e.Registration, registrationForms, defaults)

@@ -10,10 +10,9 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// addCarrier adds to a company a trunk that registers at a carrier.
-func addCarrier(tb testing.TB, s *confdsvc.Snapshot) {
+// carrierAt adds to a company a trunk that registers at a carrier.
+func carrierAt(tb testing.TB, s *confdsvc.Snapshot, server string) {
 	tb.Helper()
-	const server = "carrier.example"
 	s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](tb, `{"uuid": "e0", "tenant_uuid": "`+acme+`", "name": "carrier", "transport": {"uuid": "t", "name": "transport-udp"},
 				"endpoint_section_options": [["allow", "!all,alaw"], ["from_user", "+15550100"], ["media_encryption", "sdes"], ["timers", "yes"], ["dtmf_mode", "rfc4733"]],
 				"identify_section_options": [["match", "192.0.2.10, 198.51.100.0/24"]],
@@ -66,7 +65,7 @@ func TestWhatTrunksLackIsNamed(t *testing.T) {
 		"a trunk with a callgroup":  {carrier("endpoint", []string{"call_group", "1"}), []string{"the option endpoint_section_options.call_group of " + trunk}},
 	} {
 		s := company(t)
-		addCarrier(t, s)
+		carrierAt(t, s, "carrier.example")
 		test.edit(s)
 		got := leftOut(t, s)
 		if !slices.EqualFunc(got, test.want, strings.HasPrefix) {
@@ -92,7 +91,7 @@ func TestTrunksShareNoAddress(t *testing.T) {
 		"written otherwise":  {"::ffff:192.0.2.10", "", nil, 1},
 	} {
 		s := company(t)
-		addCarrier(t, s)
+		carrierAt(t, s, "carrier.example")
 		s.Endpoints = append(s.Endpoints, read(t, `{"uuid": "e9", "tenant_uuid": "`+other+`", "name": "theirs"}`, func(e *confdsvc.EndpointSIP) {
 			e.Identify.V = [][]string{{"match", test.match}}
 			e.Registration.V = [][]string{{"server_uri", "sip:carrier.example"}, {"client_uri", "sip:x@carrier.example"}}
@@ -122,7 +121,7 @@ func TestTrunksShareNoAddress(t *testing.T) {
 // What somebody types for a trunk is in its own sections alone, whatever it is.
 func TestHostileTrunk(t *testing.T) {
 	s := company(t)
-	addCarrier(t, s)
+	carrierAt(t, s, "carrier.example")
 	e := s.Endpoints[3]
 	hostile := "x\n[alice]\ntype = endpoint\n;--"
 	e.Name = "carrier"

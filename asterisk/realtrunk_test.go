@@ -1,0 +1,129 @@
+package asterisk_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+// startCarrier starts a second Asterisk, at which the company may register, and which calls it.
+func startCarrier(t *testing.T) *pbxUnderTest {
+	t.Helper()
+	b := bootReal(t)
+	text := fmt.Sprintf(`[udp]
+type = transport
+protocol = udp
+bind = %s
+[acme]
+type = endpoint
+context = nothing
+aors = acme
+auth = acme
+allow = !all,alaw,ulaw
+[acme]
+type = aor
+max_contacts = 1
+[acme]
+type = auth
+auth_type = userpass
+username = acme
+password = secret-registration
+[acme]
+type = identify
+endpoint = acme
+match = 127.0.0.1
+`, b.at("sip"))
+	if err := os.WriteFile(b.dir+"/etc/pjsip.conf", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.cli("module reload res_pjsip.so")
+	b.cli("module reload res_pjsip_endpoint_identifier_ip.so")
+	return b
+}
+
+// A trunk registers at a carrier, is called by it, tells how it is, and registers no longer when it is gone. Telephones behind its address are
+// still telephones.
+func TestRealTrunk(t *testing.T) {
+	carrier := startCarrier(t)
+	s := company(t)
+	carrierAt(t, s, carrier.at("sip"))
+	e := s.Endpoints[3]
+	e.Endpoint.V, e.Identify.V, e.OutboundAuth = [][]string{{"allow", "!all,alaw"}, {"dtmf_mode", "rfc4733"}}, nil, e.RegistrationAuth
+	a := startReal(t, s)
+	a.apply()
+	registered := func(want bool) {
+		t.Helper()
+		wait(t, fmt.Sprintf("the trunk is registered: %v", want), func() bool {
+			return strings.Contains(carrier.cli("pjsip show aor acme"), "Contact:  acme/") == want
+		}, func() string { return a.cli("pjsip show registrations") + carrier.cli("pjsip show aor acme") + a.log() })
+	}
+	registered(true)
+	var is apply.Trunk
+	wait(t, "the status tells that it is registered and answers", func() (ok bool) {
+		is, _ = a.service.Trunk(t.Context(), "carrier")
+		return is.Loaded && is.Registered != nil && *is.Registered && is.Reachable != nil && *is.Reachable && is.Latency != nil && *is.Latency > 0
+	}, func() string { return fmt.Sprintf("%+v\n%s", is, a.cli("pjsip show endpoint carrier")) })
+	alice, bob := a.phone(t, "alice"), a.phone(t, "bob")
+	byAddress := "PJSIP/acme/sip:5550100@" + a.at("sip")
+	calledBy := func(when, dial string) {
+		t.Helper()
+		carrier.cli("channel originate " + dial + " application Wait 60")
+		alice.saw("answers")
+		a.rest(when, "answer", []*phone{alice, bob})
+		carrier.idle()
+	}
+	calledBy("a call by the registration", "PJSIP/5550100@acme") // the carrier finds it where it has registered
+
+	// Known by its address, which is that of the telephones too. Asterisk decides when it starts that their names come first.
+	e.Registration.V, e.Identify.V = nil, [][]string{{"match", "127.0.0.1"}}
+	e.AOR.V = [][]string{{"contact", "sip:" + carrier.at("sip")}}
+	a.set(s)
+	a.apply()
+	registered(false)
+	_ = a.process.Process.Kill()
+	<-a.ended
+	a.boot()
+	for _, p := range []*phone{alice, bob} { // it was killed before it had kept where they are
+		if status := p.register(600); status != 200 {
+			t.Fatalf("%s registers again: %d", p.name, status)
+		}
+	}
+	calledBy("a call from the address", byAddress)
+	c, status := alice.dial("102")
+	if status != 200 {
+		t.Fatalf("a telephone behind the trunk's address: status %d\n%s", status, a.log())
+	}
+	bob.saw("answers")
+	c.hangUp()
+	a.rest("a telephone behind the trunk's address", "answer", []*phone{alice, bob})
+
+	// Without a context nothing is found, and a trunk that is gone is nobody.
+	s.Trunks[0].Context = nil
+	a.set(s)
+	a.apply()
+	carrier.cli("channel originate " + byAddress + " application Wait 60")
+	a.said("extension not found in context 'ringfence-closed'")
+	if alice.count("rings") > 0 {
+		t.Error("a trunk without a context is answered")
+	}
+	s.Trunks[0].Context = new(public)
+	e.Registration.V = [][]string{{"server_uri", "sip:" + carrier.at("sip")}, {"client_uri", "sip:acme@" + carrier.at("sip")}}
+	a.set(s)
+	a.apply()
+	registered(true)
+	s.Trunks, s.TrunkSIP = []*confdsvc.Trunk{}, nil
+	a.set(s)
+	a.apply()
+	if got := a.cli("pjsip show registrations"); strings.Contains(got, "carrier") {
+		t.Errorf("a trunk that is gone registers still: %s", got)
+	}
+	registered(false)
+	if is, err := a.service.Trunk(t.Context(), "carrier"); err != nil || is.Loaded {
+		t.Errorf("a trunk that is gone is %+v, %v", is, err)
+	}
+	a.clean("the trunk is gone")
+}
