@@ -63,6 +63,11 @@ func writeConferences(p *plan, w *conf.Writer) {
 	}
 }
 
+// recording is where a room is recorded: a tenant's recordings are in a folder of its own.
+func recording(tenantUUID, of string) string {
+	return "ringfence/" + tenantUUID + "/${STRFTIME(${EPOCH},,%Y%m%d-%H%M%S)}-" + of + ".wav"
+}
+
 // enterRoom sets how the room, and this caller in it, are.
 func (p *plan) enterRoom(o *confdsvc.Conference) (steps []step) {
 	set := func(what, option, value string) {
@@ -73,7 +78,7 @@ func (p *plan) enterRoom(o *confdsvc.Conference) (steps []step) {
 	}
 	if o.Record {
 		set("bridge", "record_conference", "yes")
-		set("bridge", "record_file", fmt.Sprintf("ringfence/%s/${STRFTIME(${EPOCH},,%%Y%%m%%d-%%H%%M%%S)}-conference-%d.wav", o.TenantUUID, o.ID))
+		set("bridge", "record_file", recording(o.TenantUUID, fmt.Sprintf("conference-%d", o.ID)))
 	}
 	set("user", "quiet", yes(o.QuietJoinLeave))
 	set("user", "announce_join_leave", yes(o.AnnounceJoinLeave))

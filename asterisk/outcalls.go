@@ -97,6 +97,19 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 	}
 }
 
+// outcallFault says why no call goes out by an outcall, or nothing.
+func (p *plan) outcallFault(o *confdsvc.Outcall) string {
+	if !o.Enabled {
+		return disabled
+	}
+	for _, one := range o.Trunks {
+		if p.dialBy(one.ID, o.TenantUUID) != "" {
+			return ""
+		}
+	}
+	return "it has no trunk by which a call could go"
+}
+
 // dialBy returns what calls the number RINGFENCE_NUMBER by a trunk, or "" if the trunk has a fault or is another tenant's.
 func (p *plan) dialBy(id confdsvc.ID, tenantUUID string) string {
 	for _, t := range p.Trunks {

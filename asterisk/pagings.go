@@ -77,5 +77,9 @@ func (p *plan) pages(g *confdsvc.Paging, paged map[confdsvc.ID]bool) []step {
 		sound := cmp.Or(p.sound(g.TenantUUID, text(g.AnnounceSound)), "beep")
 		options.WriteString("A(" + sound + ")n")
 	}
-	return []step{{"Page", strings.Join(members, "&") + "," + options.String()}, {"Hangup", ""}}
+	var steps []step
+	if g.Record {
+		steps = append(steps, step{"Set", "CONFBRIDGE(bridge,record_file)=" + recording(g.TenantUUID, fmt.Sprintf("paging-%d", g.ID))})
+	}
+	return append(steps, step{"Page", strings.Join(members, "&") + "," + options.String()}, step{"Hangup", ""})
 }

@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
@@ -19,6 +20,21 @@ func init() {
 // it, and no other does: lots of two tenants may have equal slots.
 func parkingContext(l *confdsvc.ParkingLot) string { return fmt.Sprintf("ringfence-parking-%d", l.ID) }
 
+// lotFault says why a lot is in no file, or nothing. For one slot that it cannot read Asterisk would load no lot, of nobody.
+func (p *plan) lotFault(l *confdsvc.ParkingLot) string {
+	for _, slot := range []string{l.SlotsStart, l.SlotsEnd} {
+		if !slotForm.MatchString(slot) {
+			return fmt.Sprintf("its slot %q is no number of at most nine digits, of which the first is not 0", slot)
+		}
+	}
+	if p.lotNumber(l) == nil {
+		return "it has no number that works"
+	}
+	return ""
+}
+
+var slotForm = regexp.MustCompile(`^[1-9][0-9]{0,8}$`)
+
 // lotNumber returns the number of a lot, or nil.
 func (p *plan) lotNumber(l *confdsvc.ParkingLot) *confdsvc.Extension {
 	for _, x := range p.extensionsOf(l.TenantUUID, p.ParkingExtensions[l.ID]) {
@@ -32,7 +48,7 @@ func (p *plan) lotNumber(l *confdsvc.ParkingLot) *confdsvc.Extension {
 // writeParkingContexts makes the contexts known to the dialplan: res_parking is reloaded before, and fills them.
 func writeParkingContexts(p *plan, w *conf.Writer) {
 	for _, l := range p.ParkingLots {
-		if p.lotNumber(l) != nil {
+		if p.lotFault(l) == "" {
 			w.Section(parkingContext(l))
 			w.Comment(text(l.Name))
 		}
@@ -44,14 +60,13 @@ const longestParking = 86400
 
 func writeParkingLots(p *plan, w *conf.Writer) {
 	for _, l := range p.ParkingLots {
-		x := p.lotNumber(l)
-		if x == nil {
+		if p.lotFault(l) != "" {
 			continue
 		}
 		w.Section(parkingContext(l))
 		w.Comment(text(l.Name))
 		w.Set("context", parkingContext(l))
-		w.Set("parkext", x.Exten)
+		w.Set("parkext", p.lotNumber(l).Exten)
 		w.Set("parkext_exclusive", "yes")
 		w.Set("parkpos", l.SlotsStart+"-"+l.SlotsEnd)
 		w.Set("findslot", "next")

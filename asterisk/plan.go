@@ -111,8 +111,9 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p.menus = index(s.Menus, func(m *confdsvc.IVR) confdsvc.ID { return m.ID }, nil)
 	p.conferences = index(s.Conferences, func(o *confdsvc.Conference) confdsvc.ID { return o.ID }, nil)
 	for _, l := range s.ParkingLots {
-		if x := p.lotNumber(l); x != nil {
-			p.parking[x.Context] = append(p.parking[x.Context], l)
+		if p.lotFault(l) == "" {
+			in := p.lotNumber(l).Context
+			p.parking[in] = append(p.parking[in], l)
 		}
 	}
 	p.endpoints = index(s.Endpoints, func(e *confdsvc.EndpointSIP) string { return e.UUID }, nil)
@@ -156,6 +157,12 @@ func (p *plan) leaveFaults() {
 	})
 	leaveOut(p, p.Schedules, scheduleFault, func(s *confdsvc.Schedule) leftout.Omission {
 		return leftout.Omission{TenantUUID: s.TenantUUID, Kind: "schedule", Key: fmt.Sprint(s.ID), Name: text(s.Name)}
+	})
+	leaveOut(p, p.ParkingLots, p.lotFault, func(l *confdsvc.ParkingLot) leftout.Omission {
+		return leftout.Omission{TenantUUID: l.TenantUUID, Kind: "parkinglot", Key: fmt.Sprint(l.ID), Name: text(l.Name)}
+	})
+	leaveOut(p, p.Outcalls, p.outcallFault, func(o *confdsvc.Outcall) leftout.Omission {
+		return leftout.Omission{TenantUUID: o.TenantUUID, Kind: "outcall", Key: fmt.Sprint(o.ID), Name: o.Name}
 	})
 	leaveOut(p, p.Transports, p.transportFault, func(t *confdsvc.SIPTransport) leftout.Omission {
 		return leftout.Omission{Kind: "transport", Key: t.UUID, Name: t.Name}

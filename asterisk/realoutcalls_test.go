@@ -126,18 +126,28 @@ func TestRealOutgoingCalls(t *testing.T) {
 	sees(first, "Diversion", "<sip:102@")
 	rest("forwarded")
 	a.store(bob, "unconditional", "")
-	for number, may := range map[string]bool{"009002": false, "01234": true} {
-		c := call("dave", "102", 200, nil)
-		phones["bob"].saw("answers")
-		phones["bob"].current().press("*1")
-		wait(t, "a transfer", func() bool { return strings.Contains(a.log()[a.read:], "pbx-transfer") }, nil)
-		phones["bob"].current().press(number)
-		if may {
-			first.saw("rings")
-			sees(first, "From", "anonymous")
-		} else {
-			c.ended()
+	log := func() string { return a.log()[a.read:] }
+	for _, by := range []string{"*1", "*2", "REFER"} { // blind, after asking, and by the telephone itself
+		for number, may := range map[string]bool{"009002": false, "01234": true} {
+			call("dave", "102", 200, nil)
+			phones["bob"].saw("answers")
+			if c := phones["bob"].current(); by == "REFER" {
+				c.transfer(number, nil)
+			} else {
+				c.press(by)
+				wait(t, "a transfer", func() bool { return strings.Contains(log(), "pbx-transfer") }, log)
+				c.press(number)
+			}
+			if may {
+				first.saw("rings")
+				sees(first, "From", "anonymous")
+			} else {
+				wait(t, "a refusal", func() bool { return strings.Contains(log(), "[refused@ringfence-outgoing:") }, log)
+				if n := first.count("rings") + second.count("rings"); n > 0 {
+					t.Errorf("%s to %s: a carrier is called", by, number)
+				}
+			}
+			rest(by + " to " + number)
 		}
-		rest("transferred to " + number)
 	}
 }

@@ -28,7 +28,7 @@ func TestOutcall(t *testing.T) {
 		outside, inside := c.Create("/contexts", object{"label": "out", "type": "outcall"}), c.Create("/contexts", object{"label": "in"})
 		outcall := c.Create("/outcalls", object{"name": "out"})
 		path := "/outcalls/" + outcall.Text("id")
-		x := c.Create("/extensions", object{"exten": "_0XXXX.", "context": outside["name"]})
+		x := c.Create("/extensions", object{"exten": "_0NXX.", "context": outside["name"]})
 		pattern := path + "/extensions/" + x.Text("id")
 		wrong := path + "/extensions/" + c.Create("/extensions", object{"exten": "0123", "context": inside["name"]}).Text("id")
 		c.Do(http.MethodPut, wrong, object{}).Want(http.StatusBadRequest).Says("ContextType 'internal' cannot be associated")
@@ -58,7 +58,7 @@ func TestOutcall(t *testing.T) {
 		}
 		got := c.Get(path).Object()
 		for attribute, want := range map[string]any{
-			"extensions.0.exten": "_0XXXX.", "extensions.0.prefix": "+33", "extensions.0.caller_id": "+15551234", "trunks.0.id": second["id"],
+			"extensions.0.exten": "_0NXX.", "extensions.0.prefix": "+33", "extensions.0.caller_id": "+15551234", "trunks.0.id": second["id"],
 			"trunks.0.endpoint_custom.interface": "DAHDI/g1", "trunks.1.id": first["id"], "call_permissions.0.name": "cp", "schedules.0.tenant_uuid": outcall["tenant_uuid"],
 		} {
 			if at(got, attribute) != want {

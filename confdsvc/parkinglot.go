@@ -149,8 +149,18 @@ func (p *ParkingLot) fits(ctx context.Context, c store.Conn, in string) error {
 	return err
 }
 
-// isNoSlot refuses a number at which calls of a lot wait, in the context of the lot's extension.
+// isNoSlot refuses a number at which calls of a lot wait, in the context of the lot's extension, and to move that to where its slots are taken.
 func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
+	if x.ID != 0 {
+		own, err := store.Select[*ParkingLot](ctx, c, `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
+			JOIN confd_parkinglot_extension px ON px.parkinglot_id = p.id WHERE px.extension_id = $1`, x.ID)
+		for _, lot := range own {
+			err = cmp.Or(err, lot.fits(ctx, c, x.Context))
+		}
+		if err != nil {
+			return err
+		}
+	}
 	lots, err := lotsIn(ctx, c, x.Context)
 	for _, lot := range lots {
 		if lot.holds(x.Exten) {

@@ -62,6 +62,11 @@ func TestParkingLot(t *testing.T) {
 		c.Do(http.MethodPut, twin+number(in, "697"), nil).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, twin, object{"slots_start": "720"}).Want(http.StatusBadRequest)
 
+		third := "/parkinglots/" + c.Create("/parkinglots", object{"slots_start": "715", "slots_end": "716"}).Text("id")
+		its := number(other, "696")
+		c.Do(http.MethodPut, third+its, nil).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, its, object{"context": in["name"]}).Want(http.StatusBadRequest).Says("already used for a destination or parking slot")
+
 		c.Do(http.MethodPut, key, parks).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, key, parksAt(721)).Want(http.StatusBadRequest).Says("position")
 		c.Do(http.MethodPut, key, parksAt(720)).Want(http.StatusNoContent)
