@@ -202,6 +202,9 @@ func calledBy(typed string) (number, name string) {
 // writePermissions writes which numbers are refused: those of a permission that denies, unless one of the same holder allows them, or the caller
 // knows its digits, or the user's own.
 func (p *plan) writePermissions(w *conf.Writer, exten, tenantUUID string, ids []confdsvc.ID, password string) (refuses bool) {
+	if len(ids) == 0 {
+		return false
+	}
 	var allows, denies []step
 	asks := map[string][]string{} // the digits that lift a refusal, by the exten that asks for them
 	var order []string

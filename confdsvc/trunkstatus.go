@@ -7,7 +7,6 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
-	"github.com/ringfence/ringfence/internal/store"
 )
 
 // TrunkStatus is how a trunk is just now, as the telephone system knows it.
@@ -25,19 +24,8 @@ func declareTrunkStatus(e *crud.Engine, ask func(ctx context.Context, endpoint s
 		Summary: "Read whether a trunk is registered and answers", Description: "Of a trunk without a SIP endpoint nothing is known.",
 		Success: http.StatusOK, Reply: rest.SchemaOf[TrunkStatus](), Statuses: []int{http.StatusNotFound, http.StatusServiceUnavailable}, Tenanted: true,
 		Handle: func(ctx context.Context, r *rest.Request) (reply rest.Reply, err error) {
-			scope, err := e.TenantOf(ctx, r)
-			if err != nil {
-				return reply, err
-			}
-			var trunk *Trunk
-			err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-				if _, err := crud.Of[Trunk](e).NamedIn(ctx, c, r, scope); err != nil {
-					return err
-				}
-				trunk, err = crud.Of[Trunk](e).Find(ctx, c, scope, r.Param("trunk_id"))
-				return err
-			})
 			var status TrunkStatus
+			trunk, err := crud.Of[Trunk](e).Named(ctx, r)
 			switch {
 			case err != nil:
 				return reply, err

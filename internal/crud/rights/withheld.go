@@ -177,10 +177,8 @@ func (k *Objects) concealed(ctx context.Context, o any) (shown any, less []strin
 	if p == nil || len(k.apart) == 0 {
 		return o, nil, nil
 	}
-	unset, copied := reflect.New(k.Of), reflect.New(k.Of)
-	if err := k.Schema.SetDefaults(unset.Interface()); err != nil {
-		return nil, nil, err
-	}
+	var unset reflect.Value // made once something is denied
+	copied := reflect.New(k.Of)
 	copied.Elem().Set(reflect.ValueOf(o).Elem())
 	for _, a := range k.apart {
 		if a.conceal != nil {
@@ -196,11 +194,18 @@ func (k *Objects) concealed(ctx context.Context, o any) (shown any, less []strin
 		denied := slices.ContainsFunc(a.paths(o), func(path string) bool {
 			return slices.ContainsFunc(Accesses(k.Entity, o, path+".read"), p.Denies)
 		})
-		if denied {
-			index := k.Schema.Property(a.attribute).Index()
-			copied.Elem().FieldByIndex(index).Set(unset.Elem().FieldByIndex(index))
-			less = append(less, a.attribute)
+		if !denied {
+			continue
 		}
+		if !unset.IsValid() {
+			unset = reflect.New(k.Of)
+			if err := k.Schema.SetDefaults(unset.Interface()); err != nil {
+				return nil, nil, err
+			}
+		}
+		index := k.Schema.Property(a.attribute).Index()
+		copied.Elem().FieldByIndex(index).Set(unset.Elem().FieldByIndex(index))
+		less = append(less, a.attribute)
 	}
 	return copied.Interface(), less, nil
 }
