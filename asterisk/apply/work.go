@@ -19,8 +19,8 @@ import (
 // work ends an interrupted change, and does the jobs that wait.
 func (s *Service) work(ctx context.Context) error {
 	for ctx.Err() == nil {
-		interrupted := s.recover(ctx) // the jobs that wait say so too, when they fail
 		row, err := s.queue.next(ctx)
+		interrupted := s.recover(ctx) // the jobs that wait say so too, when they fail; tried after the next job was asked for, which may follow a mend
 		if err != nil || row == nil {
 			return errors.Join(err, interrupted)
 		}
