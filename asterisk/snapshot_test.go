@@ -79,6 +79,25 @@ func TestWhatTheAPIStoresIsWritten(t *testing.T) {
 		c.Do("PUT", fmt.Sprintf("/incalls/%v/extensions/%v", incall["id"], did["id"]), nil).Want(204)
 		c.Do("PUT", fmt.Sprintf("/users/%v/services/dnd", first["uuid"]), object{"enabled": true}).Want(204)
 		c.Do("PUT", fmt.Sprintf("/users/%v/forwards/busy", first["uuid"]), object{"enabled": true, "destination": "102"}).Want(204)
+		to := c.Create("/contexts", object{"label": "To", "type": "outcall"})
+		c.Do("PUT", fmt.Sprintf("/contexts/%v/contexts", in["id"]), object{"contexts": []object{{"id": to["id"]}}}).Want(204)
+		carrier := c.Create("/endpoints/sip", object{"name": "carrier", "aor_section_options": [][]string{{"contact", "sip:carrier.example"}}})
+		trunk := c.Create("/trunks", object{"context": outside})
+		c.Do("PUT", fmt.Sprintf("/trunks/%v/endpoints/sip/%v", trunk["id"], carrier["uuid"]), nil).Want(204)
+		outcall := c.Create("/outcalls", object{"name": "Outside"})
+		pattern := c.Create("/extensions", object{"exten": "_0X.", "context": to["name"]})
+		c.Do("PUT", fmt.Sprintf("/outcalls/%v/extensions/%v", outcall["id"], pattern["id"]), object{"strip_digits": 1}).Want(204)
+		c.Do("PUT", fmt.Sprintf("/outcalls/%v/trunks", outcall["id"]), object{"trunks": []object{{"id": trunk["id"]}}}).Want(204)
+		menu := c.Create("/ivr", object{"name": "Welcome", "menu_sound": "vm-options", "choices": []object{
+			{"exten": "1", "destination": object{"type": "group", "group_id": group["id"]}},
+		}})
+		hours := c.Create("/schedules", object{
+			"open_periods":       []object{{"hours_start": "09:00", "hours_end": "18:00", "week_days": []int{1, 2, 3, 4, 5}}},
+			"closed_destination": object{"type": "ivr", "ivr_id": menu["id"]},
+		})
+		c.Do("PUT", fmt.Sprintf("/outcalls/%v/schedules/%v", outcall["id"], hours["id"]), nil).Want(204)
+		denied := c.Create("/callpermissions", object{"name": "Abroad", "mode": "deny", "extensions": []string{"_000X."}})
+		c.Do("PUT", fmt.Sprintf("/outcalls/%v/callpermissions/%v", outcall["id"], denied["id"]), nil).Want(204)
 
 		snapshots := confdsvc.NewSnapshots(storetest.Watch(db, func(string, []any) { statements.Add(1) }))
 		snapshot, err := snapshots.Read(t.Context())
@@ -92,12 +111,13 @@ func TestWhatTheAPIStoresIsWritten(t *testing.T) {
 		for file, lines := range map[string][]string{
 			"pjsip.conf": {
 				"[sip101]", "type = aor", "callerid = \"\" <101>", "max_contacts = 1", "dtmf_mode = rfc4733", "context = " + inside, "username = sip101", "mailboxes = 101@" + inside,
-				"moh_suggest = " + music.Text("name"), "transport = transport-udp",
+				"[carrier]", "contact = sip:carrier.example", "moh_suggest = " + music.Text("name"), "transport = transport-udp",
 			},
 			"extensions.conf": {
 				"[" + inside + "]", "exten => _10[12],hint,${IF($[${EXTEN:2:1} = 1]?\"PJSIP/sip101\")}", "exten => 101,1,Goto(ringfence-users," + one + ",1)", "exten => 200,1,Goto(ringfence-groups," + ring + ",1)",
 				"exten => 5550100,1,Goto(ringfence-incalls," + incall.Text("id") + ",1)", "exten => " + one + "-busy,1,Goto(ringfence-users," + two + ",1)", "same => n,Goto(ringfence-groups," + ring + ",1)",
 				"exten => *25,1,GotoIf(", "[ringfence-names]", ",1,Return(${URIDECODE(User%20101)})",
+				"Goto(ringfence-outcalls,1,1)", "Gosub(ringfence-schedules,1,1)", "Dial(PJSIP/${RINGFENCE_NUMBER}@carrier,", "DIALPLAN_EXISTS(ringfence-permission-1,",
 			},
 			"voicemail.conf":   {"101 => 12101,Box  101,,,"},
 			"queues.conf":      {"[" + group.Text("name") + "]", "strategy = leastrecent", "musicclass = " + music.Text("name")},

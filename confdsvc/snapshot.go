@@ -123,7 +123,7 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.Conferences, nil),
 		rows(&s.ParkingLots, nil),
 		rows(&s.Pagings, nil),
-		whole(&s.Outcalls),
+		withLinks(&s.Outcalls),
 		rows(&s.CallPermissions, nil),
 		whole(&s.Keys),
 		rows(&s.Customs, nil),
@@ -167,7 +167,14 @@ func rows[T any](into *[]*T, load func(context.Context, store.Conn, *crud.Engine
 	}
 }
 
-// whole reads the objects of a collection with all that they show.
+// withLinks reads the objects of a collection with the linked objects that they show.
+func withLinks[T any](into *[]*T) reading {
+	return rows(into, func(ctx context.Context, c store.Conn, e *crud.Engine, objects []*T) error {
+		return crud.Of[T](e).LoadAll(ctx, c, "", objects)
+	})
+}
+
+// whole reads the objects of a collection with what they keep outside their rows.
 func whole[T any](into *[]*T) reading {
 	return func(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
 		*into, err = crud.Of[T](e).Select(ctx, c, "1 = 1")
