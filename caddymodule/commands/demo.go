@@ -25,9 +25,12 @@ func init() {
 		Short: "Adds a made-up company, in a tenant of its own",
 		Long: `
 Creates a tenant with users, who have lines, numbers, voicemails and incoming
-numbers, and with groups of them. Everything is made as the API makes it. Nothing
-that is there is changed: if a tenant of this name exists, nothing is done. To
-remove a demo, delete its tenant: all that the tenant has goes with it.
+numbers, and with groups of them. Its main number is a menu, during office hours;
+calls to the outside, dialled with 0, go by one of two trunks, and calls abroad
+need the digits 4711. The carriers are made up: no call leaves the machine.
+Everything is made as the API makes it. Nothing that is there is changed: if a
+tenant of this name exists, nothing is done. To remove a demo, delete its tenant:
+all that the tenant has goes with it.
 
 It works on the database itself: run it as the user that the gateway runs as,
 with the same RINGFENCE_DATA and RINGFENCE_DATABASE, once the gateway has created
@@ -68,30 +71,60 @@ func runDemo(cmd *cobra.Command, _ []string) (err error) {
 	return err
 }
 
-// demo makes a company by the operations of the services, in the tenant of its client.
-type demo struct{ client *operator.Client }
+// demo makes a company by the operations of the services, in the tenant of its client. Nothing is done after an error.
+type demo struct {
+	client *operator.Client
+	err    error
+}
 
 // newDemo creates the tenant. It refuses a name that a tenant has.
-func newDemo(ctx context.Context, c *operator.Client, name string) (demo, error) {
+func newDemo(ctx context.Context, c *operator.Client, name string) (*demo, error) {
 	const tenants = "/api/auth/0.1/tenants"
 	var found struct{ Items []struct{ Name *string } }
 	if err := c.Call(ctx, http.MethodGet, tenants+"?name="+url.QueryEscape(name), nil, &found); err != nil {
-		return demo{}, err
+		return nil, err
 	}
 	if len(found.Items) > 0 {
-		return demo{}, fmt.Errorf("there is a tenant %q already; name another with --tenant", name)
+		return nil, fmt.Errorf("there is a tenant %q already; name another with --tenant", name)
 	}
 	var made struct{ UUID string }
-	if err := c.Call(ctx, http.MethodPost, tenants, map[string]any{"name": name}, &made); err != nil {
-		return demo{}, fmt.Errorf("creating the tenant: %w", err)
+	if err := c.Call(ctx, http.MethodPost, tenants, object{"name": name}, &made); err != nil {
+		return nil, fmt.Errorf("creating the tenant: %w", err)
 	}
 	c.Tenant = made.UUID
-	return demo{c}, nil
+	return &demo{client: c}, nil
 }
 
-// The first digits of the numbers of users, groups and incoming calls.
+type object = map[string]any
+
+// created is what the services say of a new object, as far as it has that.
+type created struct {
+	ID         int64
+	UUID, Name string
+}
+
+func (d *demo) call(ctx context.Context, method, path string, body, into any) {
+	if d.err != nil {
+		return
+	}
+	if err := d.client.Call(ctx, method, "/api/confd/1.1"+path, body, into); err != nil {
+		d.err = fmt.Errorf("%s %s: %w", method, path, err)
+	}
+}
+
+func (d *demo) create(ctx context.Context, path string, body object) (made created) {
+	d.call(ctx, http.MethodPost, path, body, &made)
+	return made
+}
+
+func (d *demo) put(ctx context.Context, path string, body any) {
+	d.call(ctx, http.MethodPut, path, body, nil)
+}
+
 const (
 	demoUsers, demoGroups, demoIncalls = 100_000, 200_000, 300_000
+	// demoMain is the number of the company, behind those of the users.
+	demoMain = demoIncalls + maxDemo
 	// demoAtOnce is how many users one request makes.
 	demoAtOnce = 250
 )
@@ -103,76 +136,89 @@ var (
 	demoHeader = "firstname,lastname,email,line_protocol,context,exten,voicemail_name,voicemail_number,voicemail_context,incall_exten,incall_context\n"
 )
 
-// fill makes the company's contexts, users and groups.
-func (d demo) fill(ctx context.Context, users int, progress func(done, of int)) error {
-	numbers := func(from int) []any {
-		return []any{map[string]any{"start": fmt.Sprint(from), "end": fmt.Sprint(from + maxDemo)}}
-	}
-	var inside, outside struct{ Name string }
-	ranges := map[string]any{"label": "Inside", "user_ranges": numbers(demoUsers), "group_ranges": numbers(demoGroups)}
-	if err := d.create(ctx, "/contexts", ranges, &inside); err != nil {
-		return err
-	}
-	if err := d.create(ctx, "/contexts", map[string]any{"label": "From outside", "type": "incall", "incall_ranges": numbers(demoIncalls)}, &outside); err != nil {
-		return err
-	}
-	var members []string
-	for done := 0; done < users; {
+// fill makes what the company has, but for the tenant.
+func (d *demo) fill(ctx context.Context, users int, progress func(done, of int)) error {
+	numbers := func(from, to int) []object { return []object{{"start": fmt.Sprint(from), "end": fmt.Sprint(to)}} }
+	inside := d.create(ctx, "/contexts", object{
+		"label": "Inside", "user_ranges": numbers(demoUsers, demoUsers+maxDemo), "group_ranges": numbers(demoGroups, demoGroups+maxDemo),
+	})
+	incoming := d.create(ctx, "/contexts", object{"label": "From outside", "type": "incall", "incall_ranges": numbers(demoIncalls, demoMain)})
+	var people []confdsvc.ImportedUser
+	for done := 0; done < users && d.err == nil; progress(done, users) {
 		var file strings.Builder
 		file.WriteString(demoHeader)
 		for range min(demoAtOnce, users-done) {
 			first, last := demoFirst[done%len(demoFirst)], demoLast[done/len(demoFirst)%len(demoLast)]
 			fmt.Fprintf(&file, "%s,%s,user%d@%s.demo.invalid,sip,%s,%d,%s %s,%d,%s,%d,%s\n",
-				first, last, done+1, d.client.Tenant, inside.Name, demoUsers+done, first, last, demoUsers+done, inside.Name, demoIncalls+done, outside.Name)
+				first, last, done+1, d.client.Tenant, inside.Name, demoUsers+done, first, last, demoUsers+done, inside.Name, demoIncalls+done, incoming.Name)
 			done++
 		}
 		var made confdsvc.ImportedUsers
-		if err := d.create(ctx, "/users/import", file.String(), &made); err != nil {
-			return fmt.Errorf("making users: %w", err)
-		}
-		for _, user := range made.Created {
-			members = append(members, *user.UserUUID)
-		}
-		progress(done, users)
+		d.call(ctx, http.MethodPost, "/users/import", file.String(), &made)
+		people = append(people, made.Created...)
 	}
-	return d.groups(ctx, members, inside.Name)
-}
-
-// groups makes the groups, of ten users at most.
-func (d demo) groups(ctx context.Context, members []string, inside string) error {
-	for i, label := range demoGroup {
-		var users []any
-		for j := i; j < len(members) && len(users) < 10; j += len(demoGroup) {
-			users = append(users, map[string]any{"uuid": members[j]})
-		}
-		if len(users) == 0 {
-			return nil
-		}
-		var group struct{ UUID string }
-		if err := d.create(ctx, "/groups", map[string]any{"label": label}, &group); err != nil {
-			return fmt.Errorf("making groups: %w", err)
-		}
-		path := "/groups/" + group.UUID
-		var exten struct{ ID int64 }
-		if err := d.create(ctx, "/extensions", map[string]any{"exten": fmt.Sprint(demoGroups + i), "context": inside}, &exten); err != nil {
-			return fmt.Errorf("making groups: %w", err)
-		}
-		if err := d.put(ctx, path+"/members/users", map[string]any{"users": users}); err != nil {
-			return fmt.Errorf("making groups: %w", err)
-		}
-		if err := d.put(ctx, fmt.Sprintf("%s/extensions/%d", path, exten.ID), nil); err != nil {
-			return fmt.Errorf("making groups: %w", err)
-		}
+	if d.err == nil {
+		groups := d.groups(ctx, people, inside.Name)
+		d.mainNumber(ctx, people[0], groups, incoming.Name)
+		d.outside(ctx, inside.ID, incoming.Name)
 	}
-	return nil
+	return d.err
 }
 
-const confd = "/api/confd/1.1"
-
-func (d demo) create(ctx context.Context, path string, body, into any) error {
-	return d.client.Call(ctx, http.MethodPost, confd+path, body, into)
+// groups makes the groups, of ten users at most, and returns their numbers.
+func (d *demo) groups(ctx context.Context, people []confdsvc.ImportedUser, inside string) (ids []int64) {
+	for i, label := range demoGroup[:min(len(demoGroup), len(people))] {
+		var users []object
+		for j := i; j < len(people) && len(users) < 10; j += len(demoGroup) {
+			users = append(users, object{"uuid": people[j].UserUUID})
+		}
+		group := d.create(ctx, "/groups", object{"label": label})
+		exten := d.create(ctx, "/extensions", object{"exten": fmt.Sprint(demoGroups + i), "context": inside})
+		d.put(ctx, fmt.Sprintf("/groups/%s/members/users", group.UUID), object{"users": users})
+		d.put(ctx, fmt.Sprintf("/groups/%s/extensions/%d", group.UUID, exten.ID), nil)
+		ids = append(ids, group.ID)
+	}
+	return ids
 }
 
-func (d demo) put(ctx context.Context, path string, body any) error {
-	return d.client.Call(ctx, http.MethodPut, confd+path, body, nil)
+// mainNumber makes the company's own number: a menu during office hours, and the mailbox of one user at other times.
+func (d *demo) mainNumber(ctx context.Context, operator confdsvc.ImportedUser, groups []int64, incoming string) {
+	choices := []object{{"exten": "0", "destination": object{"type": "user", "user_id": operator.UserID}}}
+	for i, group := range groups[:min(len(groups), 3)] { // those that the sound offers
+		choices = append(choices, object{"exten": fmt.Sprint(i + 1), "destination": object{"type": "group", "group_id": group}})
+	}
+	menu := d.create(ctx, "/ivr", object{"name": "Welcome", "menu_sound": "basic-pbx-ivr-main", "invalid_sound": "pbx-invalid", "choices": choices})
+	closed := object{"type": "voicemail", "voicemail_id": operator.VoicemailID}
+	hours := d.create(ctx, "/schedules", object{
+		"name": "Office hours", "timezone": "Europe/Paris", "closed_destination": closed,
+		"open_periods":        []object{{"hours_start": "09:00", "hours_end": "18:00", "week_days": []int{1, 2, 3, 4, 5}}},
+		"exceptional_periods": []object{{"hours_start": "00:00", "hours_end": "23:59", "month_days": []int{25, 26}, "months": []int{12}, "destination": closed}},
+	})
+	incall := d.create(ctx, "/incalls", object{"description": "The main number", "destination": object{"type": "ivr", "ivr_id": menu.ID}})
+	exten := d.create(ctx, "/extensions", object{"exten": fmt.Sprint(demoMain), "context": incoming})
+	d.put(ctx, fmt.Sprintf("/incalls/%d/extensions/%d", incall.ID, exten.ID), nil)
+	d.put(ctx, fmt.Sprintf("/incalls/%d/schedules/%d", incall.ID, hours.ID), nil)
+}
+
+// outside makes two trunks, the calls that go by them, and what not all may call.
+func (d *demo) outside(ctx context.Context, inside int64, incoming string) {
+	context := d.create(ctx, "/contexts", object{"label": "To outside", "type": "outcall"})
+	d.put(ctx, fmt.Sprintf("/contexts/%d/contexts", inside), object{"contexts": []object{{"id": context.ID}}})
+	var trunks []object
+	for i, label := range []string{"First carrier", "Second carrier"} {
+		server := fmt.Sprintf("sip:carrier-%d.invalid", i+1) // RFC 2606, 2: nobody has such a name
+		endpoint := d.create(ctx, "/endpoints/sip", object{
+			"label": label, "aor_section_options": [][]string{{"contact", server}, {"qualify_frequency", "0"}},
+			"endpoint_section_options": [][]string{{"allow", "!all,alaw,ulaw"}, {"send_pai", "yes"}},
+		})
+		trunk := d.create(ctx, "/trunks", object{"context": incoming})
+		d.put(ctx, fmt.Sprintf("/trunks/%d/endpoints/sip/%s", trunk.ID, endpoint.UUID), nil)
+		trunks = append(trunks, object{"id": trunk.ID})
+	}
+	outcall := d.create(ctx, "/outcalls", object{"name": "Outside"})
+	exten := d.create(ctx, "/extensions", object{"exten": "_0X.", "context": context.Name})
+	d.put(ctx, fmt.Sprintf("/outcalls/%d/extensions/%d", outcall.ID, exten.ID), object{"strip_digits": 1})
+	d.put(ctx, fmt.Sprintf("/outcalls/%d/trunks", outcall.ID), object{"trunks": trunks})
+	abroad := d.create(ctx, "/callpermissions", object{"name": "Abroad", "mode": "deny", "extensions": []string{"_000X."}, "password": "4711"})
+	d.put(ctx, fmt.Sprintf("/outcalls/%d/callpermissions/%d", outcall.ID, abroad.ID), nil)
 }

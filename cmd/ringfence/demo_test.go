@@ -33,7 +33,10 @@ func TestDemo(t *testing.T) {
 			if out, status := run(t, p.Folder, p.Env, "demo", "--users", "1"); status == 0 || !strings.Contains(out, "there is a tenant") {
 				t.Errorf("again: status %d:\n%s", status, out)
 			}
-			for path, total := range map[string]float64{"/users": 260, "/lines": 260, "/voicemails": 260, "/incalls": 260, "/groups": 10, "/contexts": 2, "/extensions": 530} {
+			for path, total := range map[string]float64{
+				"/users": 260, "/lines": 260, "/voicemails": 260, "/incalls": 261, "/groups": 10, "/contexts": 3, "/extensions": 532,
+				"/ivr": 1, "/schedules": 1, "/trunks": 2, "/outcalls": 1, "/callpermissions": 1,
+			} {
 				if got := p.Do(t, "GET", "/api/confd/1.1"+path, token, "", resttest.In(made)).Want(200).JSON("total"); got != total {
 					t.Errorf("%s: %v, want %v", path, got, total)
 				}
@@ -93,7 +96,7 @@ func configuresAsterisk(t *testing.T, address string) {
 	for _, wrong := range check.Files(files) {
 		t.Error(wrong)
 	}
-	for file, want := range map[string]int{"pjsip.conf": 260, "voicemail.conf": 260, "queues.conf": 10} {
+	for file, want := range map[string]int{"pjsip.conf": 262, "voicemail.conf": 260, "queues.conf": 10} {
 		word := map[string]string{"pjsip.conf": "type = endpoint\n", "voicemail.conf": " => ", "queues.conf": "strategy = "}[file]
 		if got := strings.Count(string(files[file]), word); got != want {
 			t.Errorf("%s has %d times %q, want %d", file, got, word, want)
