@@ -50,6 +50,10 @@ func goesOut(o *confdsvc.Outcall, x *confdsvc.DialPattern, dialled, rest string)
 	return append(steps, step{"Set", "RINGFENCE_OWN_NUMBER=" + number}, step{"Goto", fmt.Sprintf("ringfence-outcalls,%d,1", o.ID)})
 }
 
+// hides keeps a number from the called (RINGFENCE_HIDDEN) even if the caller ID changes meanwhile: so it does when somebody who asks before they hand a
+// call on joins the part of the call that is placed for them.
+const hides = `${IF($["${RINGFENCE_HIDDEN}" = "1"]?f(${CALLERID(num)})u(prohib))}`
+
 // writeOutcalls writes by which trunks calls go. The next one is tried if a trunk is absent or has no line, and not if the called is busy, does not
 // answer, or does not exist.
 func writeOutcalls(p *plan, w *conf.Writer) {
@@ -72,7 +76,7 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		for _, one := range o.Trunks {
 			if dial := p.dialBy(one.ID, o.TenantUUID); dial != "" {
 				steps = append(steps,
-					step{"Dial", dial + "," + seconds + ",${RINGFENCE_CALLER_OPTIONS}"},
+					step{"Dial", dial + "," + seconds + ",${RINGFENCE_CALLER_OPTIONS}" + hides},
 					step{"Gosub", "ringfence-outgoing,next,1"})
 			}
 		}
@@ -177,7 +181,7 @@ func outgoingID(chosen string) []step {
 	case "", "default":
 		return nil
 	case "anonymous":
-		return []step{{"Set", "CALLERID(pres)=prohib"}}
+		return []step{{"Set", "CALLERID(pres)=prohib"}, {"Set", "RINGFENCE_HIDDEN=1"}}
 	}
 	number, name := calledBy(chosen)
 	if number == "" {
