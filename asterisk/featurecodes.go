@@ -38,8 +38,8 @@ var featureCodes = map[string][]step{
 // leavesMessage is the feature that also works for who was sent to it, such as by a fallback.
 const leavesMessage = "vmboxmsgslt"
 
-// dialsOnly ends a call that was forwarded or transferred to a code: it would change the state of who called, not of who sent it there.
-var dialsOnly = step{"GotoIf", `$["${RINGFENCE_HOPS}${BLINDTRANSFER}${ATTENDEDTRANSFER}" != ""]?ringfence-end,nowhere,1`}
+// dialsOnly ends a call that was forwarded or transferred to a code.
+var dialsOnly = step{"Gosub", "ringfence-service,dialled,1"}
 
 // serviceStep leads to a service of the library, which works on the state of that name, if it has one.
 func serviceStep(state, service string) (steps []step) {

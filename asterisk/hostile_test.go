@@ -291,9 +291,13 @@ func TestCodesWorkOnlyForWhoDialsThem(t *testing.T) {
 	} {
 		s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
 	}
-	const guard = `1,GotoIf($["${RINGFENCE_HOPS}${BLINDTRANSFER}${ATTENDEDTRANSFER}" != ""]?ringfence-end,nowhere,1)`
+	const guard, ends = `1,Gosub(ringfence-service,dialled,1)`, `n,GotoIf($["${RINGFENCE_HOPS}${BLINDTRANSFER}${ATTENDEDTRANSFER}" != ""]?ringfence-end,nowhere,1)`
 	codes := 0
-	for _, v := range checkFiles(t, generate(t, s))["extensions.conf"].Section("xivo-features").Values {
+	f := checkFiles(t, generate(t, s))["extensions.conf"]
+	if service := f.Section("ringfence-service").Values; !strings.HasPrefix(service[0].Text, "dialled,1,") || service[1].Text != ends || service[2].Text != "n,Return()" {
+		t.Errorf("the guard is %v", service[:3])
+	}
+	for _, v := range f.Section("xivo-features").Values {
 		exten, does, _ := strings.Cut(v.Text, ",")
 		if v.Name != "exten" || strings.HasPrefix(does, "hint,") {
 			continue
@@ -406,7 +410,7 @@ func TestDisabledObjectsAreLeftOut(t *testing.T) {
 	if f := checkFiles(t, files); f["pjsip.conf"].Section("alice") != nil || f["voicemail.conf"].Section(inside) != nil || f["queues.conf"].Section("grp-acme-1") != nil {
 		t.Error("something is left")
 	}
-	if !strings.Contains(string(files["extensions.conf"]), "exten => 1,1,Gosub(ringfence-hop,s,1)\nsame => n,Set(__WAZO_TENANT_UUID="+acme+")\nsame => n,Set(WAZO_CALLORIGIN=extern)\nsame => n,Goto(ringfence-end,nowhere,1)\n") {
+	if !strings.Contains(string(files["extensions.conf"]), "exten => 1,1,Set(__WAZO_TENANT_UUID="+acme+")\nsame => n,Set(WAZO_CALLORIGIN=extern)\nsame => n,Gosub(ringfence-hop,s,1)\nsame => n,Goto(ringfence-end,nowhere,1)\n") {
 		t.Error("the incoming call does not end")
 	}
 }

@@ -21,7 +21,7 @@ func init() {
 func writeIncalls(p *plan, w *conf.Writer) {
 	w.Section("ringfence-incalls")
 	for _, i := range p.Incalls {
-		steps := []step{{"Gosub", "ringfence-hop,s,1"}, {"Set", "__WAZO_TENANT_UUID=" + i.TenantUUID}, {"Set", "WAZO_CALLORIGIN=extern"}}
+		steps := []step{{"Set", "__WAZO_TENANT_UUID=" + i.TenantUUID}, {"Set", "WAZO_CALLORIGIN=extern"}, {"Gosub", "ringfence-hop,s,1"}}
 		steps = append(steps, p.opens(i.TenantUUID, p.IncallSchedule[i.ID])...)
 		steps = append(steps, callerIDRule(i.CallerIDMode, i.CallerIDName)...)
 		steps = append(steps, p.plays(i.TenantUUID, "Playback", i.GreetingSound)...)

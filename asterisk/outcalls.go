@@ -76,6 +76,7 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		for _, one := range o.Trunks {
 			if dial := p.dialBy(one.ID, o.TenantUUID); dial != "" {
 				steps = append(steps,
+					step{"Gosub", fmt.Sprintf("ringfence-account,outbound,1(%d)", one.ID)},
 					step{"Dial", dial + "," + seconds + ",${RINGFENCE_CALLER_OPTIONS}" + hides},
 					step{"Gosub", "ringfence-outgoing,next,1"})
 			}

@@ -245,11 +245,12 @@ func (p *plan) beginEndpoint(w *conf.Writer, named leftout.Omission, e *confdsvc
 	}
 }
 
-// endEndpoint writes what an endpoint needs after its options: codecs, and the music that it, or else this music, says.
+// endEndpoint writes what an endpoint needs after its options: codecs, whom its calls are accounted to, and the music that it, or else this music, says.
 func (p *plan) endEndpoint(w *conf.Writer, e *confdsvc.EndpointSIP, otherwise string, omit omit) {
 	if codecs, _ := e.Endpoint.Last("allow"); !endpointForms.allow("allow", strings.ReplaceAll(codecs, " ", "")) {
 		w.Set("allow", "!all,ulaw,alaw") // Asterisk's own default is no codec: such a telephone could ring, and not be answered
 	}
+	writeDefaults(w, e.Endpoint, endpointForms, [][2]string{{"accountcode", e.TenantUUID}})
 	music, typed := e.Endpoint.Last("moh_suggest")
 	if music = p.musicOf(e.TenantUUID, &music); typed && music == "" {
 		omit("moh_suggest", notTheirs)

@@ -55,10 +55,10 @@ func wait(t testing.TB, what string, is func() bool, state func() string) {
 // differ in them: what is missing is not loaded.
 const modules = `app_authenticate app_cdr app_confbridge app_dial app_directed_pickup app_directory app_disa app_echo app_exec app_milliwatt app_mixmonitor app_page app_playback
 	app_playtones app_privacy app_queue app_read app_record app_stack app_userevent app_verbose app_voicemail bridge_builtin_features
-	bridge_builtin_interval_features bridge_holding bridge_native_rtp bridge_simple bridge_softmix chan_bridge_media chan_pjsip codec_a_mu codec_adpcm
+	bridge_builtin_interval_features bridge_holding bridge_native_rtp bridge_simple bridge_softmix cdr_custom cel_custom chan_bridge_media chan_pjsip codec_a_mu codec_adpcm
 	codec_alaw codec_g722 codec_gsm codec_opus codec_opus_open_source codec_resample codec_ulaw format_gsm format_pcm format_sln format_wav format_wav_gsm func_base64 func_callerid func_cdr
 	func_channel func_cut func_db func_devstate func_dialplan func_env func_extstate func_global func_groupcount func_hangupcause func_logic func_math func_md5
-	func_pjsip_aor func_pjsip_contact func_pjsip_endpoint func_sprintf func_strings func_timeout func_uri pbx_config res_adsi res_agi res_clioriginate
+	func_pjsip_aor func_pjsip_contact func_pjsip_endpoint func_sprintf func_strings func_timeout func_uri pbx_config res_adsi res_agi res_cdrel_custom res_clioriginate
 	res_crypto res_geolocation res_http_websocket res_manager_devicestate res_musiconhold res_parking res_pjproject res_pjsip res_pjsip_acl res_pjsip_authenticator_digest
 	res_pjsip_caller_id res_pjsip_dialog_info_body_generator res_pjsip_diversion res_pjsip_dtmf_info res_pjsip_empty_info
 	res_pjsip_endpoint_identifier_ip res_pjsip_endpoint_identifier_user res_pjsip_exten_state res_pjsip_header_funcs res_pjsip_logger res_pjsip_mwi
@@ -161,7 +161,7 @@ func bootReal(t testing.TB) *pbxUnderTest {
 			t.Errorf("Asterisk's log:\n%s", strings.Join(all, ""))
 		}
 	})
-	for _, folder := range []string{"etc", "lib/keys", "data/sounds", "data/moh", "spool/voicemail", "run", "log", "generated"} {
+	for _, folder := range []string{"etc", "lib/keys", "data/sounds", "data/moh", "spool/voicemail", "run", "log/cdr-custom", "log/cel-custom", "generated"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func bootReal(t testing.TB) *pbxUnderTest {
 			t.Fatal(err)
 		}
 	}
-	for name := range strings.FieldsSeq("acl ccss cdr cel cli_aliases codecs confbridge geolocation indications pjproject pjsip_notify queuerules rtp udptl smdi") {
+	for name := range strings.FieldsSeq("acl ccss cdr cli_aliases codecs confbridge geolocation indications pjproject pjsip_notify queuerules rtp udptl smdi") {
 		if text, err := os.ReadFile(filepath.Join(samples, name+".conf")); err == nil {
 			write("etc/"+name+".conf", string(text))
 		}
@@ -194,6 +194,9 @@ func bootReal(t testing.TB) *pbxUnderTest {
 	}
 	fmt.Fprintf(&conf, "astmoddir => %s\n[options]\nentityid = 02:00:00:00:00:01\n", moduleFolder)
 	write("etc/asterisk.conf", conf.String())
+	write("etc/cdr_custom.conf", "[mappings]\nMaster.csv => ${CDR(direction)},${CDR(user)},${CDR(trunk)},${CDR(tenant)},${CDR(accountcode)},${CDR(disposition)},${CDR(userfield)}\n")
+	write("etc/cel.conf", "[general]\nenable = yes\nevents = ANSWER,HANGUP\n")
+	write("etc/cel_custom.conf", "[mappings]\nMaster.csv => ${eventtype},${CHANNEL(accountcode)},${CHANNEL(userfield)}\n")
 	write("etc/logger.conf", "[general]\n[logfiles]\nfull => notice,warning,error,verbose(5)\n")
 	write("etc/manager.conf", fmt.Sprintf("[general]\nenabled = yes\nbindaddr = 127.0.0.1\nport = %d\ntlsenable = yes\ntlsbindaddr = %s\ntlscertfile = %[3]s/etc/cert.pem\ntlsprivatekey = %[3]s/etc/key.pem\n"+
 		"[ringfence]\nsecret = s\nread = system,user\nwrite = system,call,reporting,command\n", a.ports["manager"], a.at("managers"), dir))

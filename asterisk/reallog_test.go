@@ -64,6 +64,7 @@ var expected = []expectation{
 	expect(`NOTICE.* loader\.c: \d+ modules will be loaded`, "how a start is told"),
 	expect(`WARNING.* loader\.c: Some non-required modules`, "modules that Asterisk's own defaults load, and this machine has not"),
 	expect(`loader\.c: .*declined to load`, "a module whose own file the test's folder has not"),
+	expect(`NOTICE.* cdrel_custom/config\.c: `, "how the test's own records are told"),
 	expect(`indications\.c: |Default country for indication|Setting default indication country`, "the sample of indications.conf"),
 	expect(`CDR simple logging|res_smdi|may be removed in a future release`, "modules that the test loads for others, without their files"),
 	expect(`WARNING.* bridge_holding\.c: Failed to start moh`, "the test's folder has no music"),

@@ -116,7 +116,7 @@ func TestWhatTheAPIStoresIsWritten(t *testing.T) {
 			"extensions.conf": {
 				"[" + inside + "]", "exten => _10[12],hint,${IF($[${EXTEN:2:1} = 1]?\"PJSIP/sip101\")}", "exten => 101,1,Goto(ringfence-users," + one + ",1)", "exten => 200,1,Goto(ringfence-groups," + ring + ",1)",
 				"exten => 5550100,1,Goto(ringfence-incalls," + incall.Text("id") + ",1)", "exten => " + one + "-busy,1,Goto(ringfence-users," + two + ",1)", "same => n,Goto(ringfence-groups," + ring + ",1)",
-				"exten => *25,1,GotoIf(", "[ringfence-names]", ",1,Return(${URIDECODE(User%20101)})",
+				"exten => *25,1,Gosub(ringfence-service,dialled,1)", "[ringfence-names]", ",1,Return(${URIDECODE(User%20101)})",
 				"Goto(ringfence-outcalls,1,1)", "Gosub(ringfence-schedules,1,1)", "Dial(PJSIP/${RINGFENCE_NUMBER}@carrier,", "DIALPLAN_EXISTS(ringfence-permission-1,",
 			},
 			"voicemail.conf":   {"101 => 12101,Box  101,,,"},

@@ -153,6 +153,7 @@ func (p *plan) writeTrunk(w *conf.Writer, t *confdsvc.Trunk, e *confdsvc.Endpoin
 	}
 	w.Set("set_var", "__WAZO_TENANT_UUID="+t.TenantUUID)
 	w.Set("set_var", "WAZO_CHANNEL_DIRECTION=from-wazo")
+	w.Set("set_var", fmt.Sprintf("__RINGFENCE_TRUNK=%d", t.ID))
 	writeVariables(w, e, omit)
 
 	w.Section(e.Name)

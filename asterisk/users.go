@@ -48,6 +48,7 @@ func lineNumbers(p *plan, add func(context string, e entry)) {
 					{"Set", "RINGFENCE_DEVICES=" + d.dial},
 					{"GotoIf", "$[${LEN(${RINGFENCE_DEVICES})} = 0]?ringfence-end,fail,1"},
 					{"Gosub", "ringfence-caller,s,1"},
+					{"Gosub", "ringfence-account,s,1"},
 					{"Dial", "${RINGFENCE_DEVICES},60,${RINGFENCE_CALLER_OPTIONS}b(ringfence-caller^s^1)"},
 					{"Hangup", "${HANGUPCAUSE}"},
 				}

@@ -1,0 +1,110 @@
+package asterisk_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+// outsideOf gives the office two carriers, at which a number is dialled behind a 0: telephones stand for them. The first one may call in by its login.
+func outsideOf(t *testing.T, a *pbxUnderTest, s *confdsvc.Snapshot) (carriers []*phone) {
+	t.Helper()
+	const outside = "ctx-acme-outcall-1"
+	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
+	s.Outcalls = []*confdsvc.Outcall{read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "ring_time": 20,
+		"trunks": [{"id": 1}, {"id": 2}], "extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1}]}`)}
+	s.TrunkSIP = map[confdsvc.ID]string{}
+	for i := range 2 {
+		name := fmt.Sprintf("carrier-%d", i+1)
+		carrier := newPhone(t, a.at("sip"), name, name, "secret-"+name)
+		e := read[confdsvc.EndpointSIP](t, `{"uuid": "`+name+`", "tenant_uuid": "`+acme+`", "name": "`+name+`", "endpoint_section_options": [["allow", "!all,ulaw"]],
+			"aor_section_options": [["contact", "sip:`+name+`@`+carrier.wire.sentBy+`"], ["qualify_frequency", "0"]]}`)
+		if i == 0 {
+			e.Auth.V = [][]string{{"username", name}, {"password", "secret-" + name}}
+		}
+		carriers, s.Endpoints = append(carriers, carrier), append(s.Endpoints, e)
+		s.Trunks = append(s.Trunks, &confdsvc.Trunk{ID: confdsvc.ID(i + 1), TenantUUID: acme, Context: new(public)})
+		s.TrunkSIP[confdsvc.ID(i+1)] = name
+	}
+	return carriers
+}
+
+// What Asterisk writes of each call, and of each event, tells whose it is, which way it goes and by which trunk.
+func TestRealRecords(t *testing.T) {
+	s := office(t)
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 51, TenantUUID: acme, Exten: "5550101", Context: public, Enabled: true})
+	s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: 2, TenantUUID: acme, Destination: *to(t, `{"type": "group", "group_id": 1}`)})
+	s.IncallExtensions[2] = []confdsvc.ID{51}
+	s.Groups[0].Timeout = new(int64(4))
+	a := startReal(t, s)
+	carriers := outsideOf(t, a, s)
+	a.set(s)
+	a.apply()
+	first, second := carriers[0], carriers[1]
+	phones := map[string]*phone{"carrier": first}
+	all := []*phone{first, second}
+	for _, name := range []string{"alice", "bob", "dave"} {
+		phones[name] = a.phone(t, name)
+		all = append(all, phones[name])
+	}
+	written := 0
+	records := func() (lines []string) {
+		text, _ := os.ReadFile(a.dir + "/log/cdr-custom/Master.csv")
+		return strings.Split(strings.TrimSuffix(string(text[written:]), "\n"), "\n")
+	}
+	// calls has somebody call, and says what is written of it.
+	calls := func(who, number string, want ...string) {
+		t.Helper()
+		if _, got := phones[who].dial(number); got != 200 {
+			t.Fatalf("%s dials %s: %d\n%s", who, number, got, a.log()[a.read:])
+		}
+		a.rest(who+" dials "+number, "answer", all)
+		wait(t, "the records of "+who+" to "+number, func() bool { return slices.Equal(records(), want) }, func() string {
+			return strings.Join(records(), "\n") + "\nwanted:\n" + strings.Join(want, "\n")
+		})
+		for _, line := range want {
+			written += len(line) + 1
+		}
+	}
+	record := func(direction, user, trunk, disposition string) string {
+		return fmt.Sprintf("%s,%s,%s,%s,%[4]s,%[5]s,direction=%[1]s tenant=%[4]s user=%[2]s trunk=%[3]s", direction, user, trunk, acme, disposition)
+	}
+	calls("alice", "102", record("internal", alice, "", "ANSWERED"))
+	calls("alice", "*10", record("internal", alice, "", "ANSWERED"))
+	calls("carrier", "5550100", record("inbound", alice, "1", "ANSWERED"))
+	first.when("503 Service Unavailable")
+	calls("dave", "01234", record("outbound", dave, "1", "FAILED"), record("outbound", dave, "2", "ANSWERED"))
+	a.store(bob, "unconditional", "01234")
+	calls("dave", "102", record("outbound", bob, "1", "ANSWERED"))
+	a.store(bob, "unconditional", "")
+	phones["bob"].when("busy")
+	phones["alice"].when("busy")
+	if _, got := phones["carrier"].dial("5550101"); got == 200 {
+		t.Error("a group of the busy answers")
+	}
+	a.rest("a group", "answer", all)
+	want := []string{record("inbound", alice, "1", "BUSY"), record("inbound", bob, "1", "BUSY"), record("inbound", "", "1", "NO ANSWER")}
+	wait(t, "the records of a group", func() bool {
+		return !slices.ContainsFunc(want, func(line string) bool { return !slices.Contains(records(), line) })
+	}, func() string { return strings.Join(records(), "\n") })
+	for _, line := range records() {
+		if !slices.Contains(want, line) {
+			t.Errorf("of a call to a group from outside: %s", line)
+		}
+	}
+	a.clean("the records")
+	events, _ := os.ReadFile(a.dir + "/log/cel-custom/Master.csv")
+	for _, line := range []string{record("internal", alice, "", ""), record("inbound", alice, "1", ""), record("outbound", dave, "2", "")} {
+		for _, event := range []string{"ANSWER", "HANGUP"} {
+			if event += "," + acme + line[strings.LastIndexByte(line, ','):]; !strings.Contains(string(events), event+"\n") {
+				t.Errorf("no event %s in\n%s", event, events)
+			}
+		}
+	}
+}
