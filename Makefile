@@ -77,7 +77,7 @@ asterisk-root: ## put the Asterisk of Debian sid into the folder ASTERISK_ROOT, 
 	chmod -R a+rX "$$ASTERISK_ROOT/etc/asterisk"
 
 .PHONY: test-asterisk
-test-asterisk: ## register telephones and place calls at the real Asterisk in ASTERISK_ROOT, or on this machine
+test-asterisk: console/node_modules ## register telephones and place calls at the real Asterisk in ASTERISK_ROOT, or on this machine (needs Node.js and npm)
 	$(GO) test -count=1 -v -timeout 20m -run '^TestReal' ./asterisk
 
 # The gate's WebSockets and streams need connections, which the tests of caddymodule make. The others are counted without the race detector,

@@ -1,6 +1,7 @@
 package asterisk_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os/exec"
@@ -12,12 +13,46 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// A telephone that somebody makes in the console registers with the login that the page shows, and after a new one was made with that alone.
-func TestRealConsole(t *testing.T) {
+// page is one of a headless browser, which accepts any certificate.
+type page struct {
+	context.Context
+
+	t *testing.T
+}
+
+func openPage(t *testing.T, more ...chromedp.ExecAllocatorOption) page {
+	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("chromium is not installed (Debian: apt-get install chromium)")
 	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program),
+		chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.IgnoreCertErrors)
+	allocator, cancel := chromedp.NewExecAllocator(t.Context(), append(options, more...)...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	return page{ctx, t}
+}
+
+func (p page) run(step chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	if err := chromedp.Do(p, step); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// until waits until a condition of JavaScript holds.
+func (p page) until(condition string) {
+	p.t.Helper()
+	if _, err := chromedp.Run(p, chromedp.Poll[bool]("Boolean("+condition+")", chromedp.WithPollingTimeout(patience))); err != nil {
+		said, _ := chromedp.Run(p, chromedp.Evaluate[string]("document.body.innerText"))
+		p.t.Fatalf("never: %s: %v\n%s", condition, err, said)
+	}
+}
+
+// A telephone that somebody makes in the console registers with the login that the page shows, and after a new one was made with that alone.
+func TestRealConsole(t *testing.T) {
 	a := bootReal(t)
 	g := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t) // without an Asterisk, until its transport has a port of this test
 	a.furnish(t, g, g.Login(t, "admin", gatewaytest.Password))
@@ -26,24 +61,8 @@ func TestRealConsole(t *testing.T) {
 	g.Run(t)
 	g.Ready(t)
 
-	allocator, cancel := chromedp.NewExecAllocator(t.Context(), append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program),
-		chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.IgnoreCertErrors)...)
-	t.Cleanup(cancel)
-	page, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	run := func(step chromedp.Action[chromedp.Void]) {
-		t.Helper()
-		if err := chromedp.Do(page, step); err != nil {
-			t.Fatal(err)
-		}
-	}
-	until := func(condition string) {
-		t.Helper()
-		if _, err := chromedp.Run(page, chromedp.Poll[bool]("Boolean("+condition+")", chromedp.WithPollingTimeout(patience))); err != nil {
-			said, _ := chromedp.Run(page, chromedp.Evaluate[string]("document.body.innerText"))
-			t.Fatalf("never: %s: %v\n%s", condition, err, said)
-		}
-	}
+	page := openPage(t)
+	run, until := page.run, page.until
 	const fields = `[...document.querySelectorAll('details.part[data-path^="login/"] input')].map((i) => i.value)`
 	login := func() (username, password string) {
 		t.Helper()

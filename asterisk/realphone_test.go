@@ -207,11 +207,11 @@ func (p *phone) asked(m *message) {
 		p.note("rings: %s", m.get("From"))
 		respond("180 Ringing", to, "")
 		if itself := strings.Contains(m.get("Call-Info"), "answer-after=0") && strings.Contains(m.get("Alert-Info"), "alert-autoanswer"); does == "answer" || itself && does != "busy" {
-			respond("200 OK", to, p.sdp(false))
 			c.speak(m.body)
-			if p.note("answers"); itself {
+			if p.note("answers"); itself { // before who calls hears of it
 				p.note("answers itself")
 			}
+			respond("200 OK", to, p.sdp(false))
 		}
 	case "CANCEL":
 		respond("200 OK", "", "")

@@ -20,25 +20,30 @@ const (
 	browserAOR = `["max_contacts", "10"], ["remove_existing", "no"], ["qualify_frequency", "60"], ["minimum_expiration", "60"], ["default_expiration", "120"], ["maximum_expiration", "3600"]`
 )
 
+// daveInBrowser gives Dave a telephone in a browser, with the transport of a new installation.
+func daveInBrowser(t *testing.T, s *confdsvc.Snapshot, options string) {
+	t.Helper()
+	s.Transports = append(s.Transports, read[confdsvc.SIPTransport](t, `{"uuid": "wss", "name": "transport-wss", "options": [["protocol", "wss"], ["bind", "0.0.0.0:5060"]]}`))
+	*s.Endpoints[4] = *read(t, `{"uuid": "dave", "tenant_uuid": "`+acme+`", "name": "dave", "auth_section_options": [["username", "dave"], ["password", "secret-dave"]],
+		"endpoint_section_options": [`+options+`], "aor_section_options": [`+browserAOR+`]}`, func(e *confdsvc.EndpointSIP) {
+		e.Transport = &confdsvc.SIPTransportRef{UUID: "wss", Name: new("transport-wss")}
+	})
+}
+
 // Telephones register and call over TCP, TLS, and as browsers do.
 func TestRealTransports(t *testing.T) {
 	s := office(t)
 	transport := func(name, options string) {
 		s.Transports = append(s.Transports, read[confdsvc.SIPTransport](t, `{"uuid": "`+name+`", "name": "transport-`+name+`", "options": [`+options+`]}`))
 	}
-	transport("wss", `["protocol", "wss"], ["bind", "0.0.0.0:5060"]`) // as a new installation has it
 	transport("tcp", `["protocol", "tcp"], ["bind", "0.0.0.0:5060"]`)
 	transport("tls", `["protocol", "tls"], ["bind", "0.0.0.0:5061"], ["cert_file", "/cert.pem"], ["priv_key_file", "/key.pem"], ["method", "tlsv1_2"]`)
-	over := func(place int, transport string) *confdsvc.EndpointSIP {
-		e := s.Endpoints[place]
-		e.Transport = &confdsvc.SIPTransportRef{UUID: transport, Name: new("transport-" + transport)}
-		return e
+	over := func(place int, transport string) {
+		s.Endpoints[place].Transport = &confdsvc.SIPTransportRef{UUID: transport, Name: new("transport-" + transport)}
 	}
 	over(2, "tcp") // Bob
 	over(3, "tls") // Carol
-	browser := over(4, "wss")
-	*browser = *read(t, `{"uuid": "dave", "tenant_uuid": "`+acme+`", "name": "dave", "auth_section_options": [["username", "dave"], ["password", "secret-dave"]],
-		"endpoint_section_options": [`+browserOptions+`], "aor_section_options": [`+browserAOR+`]}`, func(e *confdsvc.EndpointSIP) { e.Transport = browser.Transport })
+	daveInBrowser(t, s, browserOptions)
 	s.UserVoicemail = map[confdsvc.ID]confdsvc.ID{}
 	a := startReal(t, s)
 	a.apply()
