@@ -1,6 +1,7 @@
 package asterisk_test
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -16,7 +17,10 @@ import (
 // manyUsers is how many users BenchmarkGenerate writes.
 const manyUsers = 10_000
 
-// BenchmarkGenerate reads and writes users with a line, a telephone that has the tenant's template, a number and a voicemail each.
+// manyTrunks and manyMenus are how many there are beside them.
+const manyTrunks, manyMenus = 20, 200
+
+// BenchmarkGenerate reads and writes users with a line, a telephone that has the tenant's template, a number and a voicemail each, trunks and menus.
 func BenchmarkGenerate(b *testing.B) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		b.Run(name, func(b *testing.B) {
@@ -42,7 +46,7 @@ func BenchmarkGenerate(b *testing.B) {
 				}
 				read := time.Now()
 				files, _, err := asterisk.Generate(s, asterisk.Options{})
-				if err != nil || len(files["pjsip.conf"]) < manyUsers*500 {
+				if err != nil || len(files["pjsip.conf"]) < manyUsers*500 || bytes.Count(files["extensions.conf"], []byte("[ringfence-menu-")) < manyMenus {
 					b.Fatal(len(files["pjsip.conf"]), err)
 				}
 				reading, writing = reading+read.Sub(begin), writing+time.Since(read)
@@ -89,6 +93,22 @@ func fill(b *testing.B, db store.DB) {
 		if _, err := db.Exec(b.Context(), statement.sql, statement.args...); err != nil {
 			b.Fatalf("%s: %v", statement.sql, err)
 		}
+	}
+	outgoing := c.Create("/contexts", object{"label": "out", "type": "outcall"})
+	for i := range manyTrunks {
+		endpoint := c.Create("/endpoints/sip", object{"name": fmt.Sprint("carrier", i), "aor_section_options": [][]string{{"contact", "sip:carrier.example"}}})
+		trunk, outcall := c.Create("/trunks", object{}), c.Create("/outcalls", object{"name": fmt.Sprint("out", i)})
+		pattern := c.Create("/extensions", object{"exten": fmt.Sprintf("_0%02dX.", i), "context": outgoing["name"]})
+		c.Do("PUT", fmt.Sprintf("/trunks/%v/endpoints/sip/%v", trunk["id"], endpoint["uuid"]), nil).Want(204)
+		c.Do("PUT", fmt.Sprintf("/outcalls/%v/extensions/%v", outcall["id"], pattern["id"]), nil).Want(204)
+		c.Do("PUT", fmt.Sprintf("/outcalls/%v/trunks", outcall["id"]), object{"trunks": []object{{"id": trunk["id"]}}}).Want(204)
+	}
+	for i := range manyMenus {
+		var choices []object
+		for key := range 10 {
+			choices = append(choices, object{"exten": fmt.Sprint(key), "destination": object{"type": "user", "user_id": 10*i + key + 1}})
+		}
+		c.Create("/ivr", object{"name": fmt.Sprint("menu", i), "menu_sound": "vm-options", "choices": choices})
 	}
 }
 

@@ -101,6 +101,27 @@ func crowd(tb testing.TB, users, tenants int) *confdsvc.Snapshot {
 	for i := range users {
 		join(tb, s, i, i*tenants/users)
 	}
+	const tenant, outgoing = "aaaaaaaa-0000-4000-8000-000000000000", "ctx-t0-outcall"
+	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: confdsvc.ID(users + 1), TenantUUID: tenant, Name: outgoing, Type: "outcall", Enabled: true})
+	s.Includes, s.TrunkSIP = map[confdsvc.ID][]confdsvc.ID{1: {confdsvc.ID(users + 1)}}, map[confdsvc.ID]string{}
+	for i := range manyTrunks {
+		id, name := confdsvc.ID(i+1), fmt.Sprint("carrier", i)
+		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](tb, fmt.Sprintf(`{"uuid": "%s", "tenant_uuid": "%s", "name": "%[1]s",
+			"identify_section_options": [["match", "192.0.2.%d"]], "aor_section_options": [["contact", "sip:192.0.2.%[3]d"], ["qualify_frequency", "0"]]}`, name, tenant, i+1)))
+		s.Trunks, s.TrunkSIP[id] = append(s.Trunks, &confdsvc.Trunk{ID: id, TenantUUID: tenant}), name
+		pattern := confdsvc.ID(users + 1 + i)
+		exten := fmt.Sprintf("_0%02dX.", i)
+		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: pattern, TenantUUID: tenant, Exten: exten, Context: outgoing, Enabled: true})
+		s.Outcalls = append(s.Outcalls, read[confdsvc.Outcall](tb, fmt.Sprintf(`{"id": %d, "tenant_uuid": "%s", "name": "out", "enabled": true, "trunks": [{"id": %[1]d}],
+			"extensions": [{"id": %[3]d, "exten": "%[4]s", "context": "%[5]s"}]}`, id, tenant, pattern, exten, outgoing)))
+	}
+	for i := range manyMenus {
+		menu := &confdsvc.IVR{ID: confdsvc.ID(i + 1), TenantUUID: tenant, Name: "menu", MenuSound: "vm-options", Timeout: 5, MaxTries: 3}
+		for key := range 10 {
+			menu.Choices.V = append(menu.Choices.V, *read[confdsvc.IVRChoice](tb, fmt.Sprintf(`{"exten": "%d", "destination": {"type": "user", "user_id": %d}}`, key, key+1)))
+		}
+		s.Menus = append(s.Menus, menu)
+	}
 	return s
 }
 

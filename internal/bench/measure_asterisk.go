@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The budget for writing the files of Asterisk for 10,000 users.
+// The budget for writing the files of Asterisk for 10,000 users, 20 trunks and 200 menus.
 const (
 	generateSeconds = 2.0
 	generateMemory  = 300.0 // MiB
@@ -23,7 +23,7 @@ func (b *bench) asteriskRows() ([]row, error) {
 	}
 	var rows []row
 	for _, engine := range [][2]string{{"SQLite", "sqlite"}, {"PostgreSQL", "postgres"}} {
-		name, what := "Generate/"+engine[1], "Asterisk's files for 10,000 users, "+engine[0]
+		name, what := "Generate/"+engine[1], "Asterisk's files for 10,000 users, 20 trunks and 200 menus, "+engine[0]
 		reading, ok := found.of(name, "s/read")
 		writing, wrote := found.of(name, "s/write")
 		peak, weighed := found.of(name, "MiB-heap")
@@ -54,7 +54,7 @@ func (b *bench) applyRows() ([]row, error) {
 		return nil, err
 	}
 	var rows []row
-	for _, size := range [][2]string{{"10000", "10,000 users"}, {"1000in100", "1,000 users in 100 tenants"}} {
+	for _, size := range [][2]string{{"10000", "10,000 users, 20 trunks and 200 menus"}, {"1000in100", "1,000 users in 100 tenants"}} {
 		for _, one := range []struct {
 			unit, what string
 			most       float64 // 0: it has no budget
