@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	_ "embed"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ func init() {
 	parts = append(parts,
 		part{"extensions.conf", 0, "library", writeLibrary},
 		part{"extensions.conf", 1, "contexts", writeContexts},
+		part{"extensions.conf", 2, "longest", writeLongest},
 	)
 }
 
@@ -87,6 +89,16 @@ func writeLibrary(_ *plan, w *conf.Writer) {
 			w.Object(v.Name, v.Text)
 		}
 	}
+}
+
+// writeLongest writes after how long the call of a channel ends: it goes on with the channel, whoever is called or takes it.
+func writeLongest(p *plan, w *conf.Writer) {
+	w.Section("ringfence-longest")
+	steps := []step{{"Return", ""}}
+	if seconds := int64(p.options.LongestCall.Seconds()); seconds > 0 {
+		steps = append([]step{{"Set", fmt.Sprintf("TIMEOUT(absolute)=%d", seconds)}}, steps...)
+	}
+	p.writeEntry(w, entry{exten: "s", steps: steps})
 }
 
 func writeContexts(p *plan, w *conf.Writer) {

@@ -78,6 +78,7 @@ type pbxUnderTest struct {
 	ended     chan struct{} // closed when the process has ended
 	service   *apply.Service
 	spoil     func(files asterisk.Files) // changes what is generated
+	longest   time.Duration              // after which a call ends
 	mu        sync.Mutex
 	snapshot  *confdsvc.Snapshot
 	states    map[string]string // what is stored, where it is not as the snapshot has it
@@ -316,7 +317,7 @@ func (a *pbxUnderTest) generate(_ context.Context, refused apply.Refused) (apply
 		taken.Add(at[0], at[1], why)
 	}
 	files, left, err := asterisk.Generate(a.snapshot, asterisk.Options{
-		Taken: taken, Sounds: a.dir + "/sounds", Music: func(name string) string {
+		Taken: taken, Sounds: a.dir + "/sounds", LongestCall: a.longest, Music: func(name string) string {
 			if _, err := os.Stat(a.dir + "/moh/" + name); err != nil {
 				return ""
 			}

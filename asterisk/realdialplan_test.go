@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/confdsvc"
 )
@@ -107,4 +108,66 @@ func TestRealRecords(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A call lasts as long as the operator lets it, and no longer once it is handed on to somebody else.
+func TestRealLongestCall(t *testing.T) {
+	s := office(t)
+	a := startReal(t, s)
+	a.longest = 3 * time.Second
+	a.apply()
+	alicePhone, bobPhone, davePhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "dave")
+	c, status := alicePhone.dial("102")
+	if status != 200 {
+		t.Fatalf("status %d\n%s", status, a.log())
+	}
+	c.ended()
+	bobPhone.saw("hung up by the other side")
+	if c, status = alicePhone.dial("102"); status != 200 {
+		t.Fatalf("status %d\n%s", status, a.log())
+	}
+	c.transfer("104", nil)
+	davePhone.saw("answers")
+	davePhone.saw("hung up by the other side")
+	a.idle()
+	a.clean("the longest call")
+}
+
+// A call that runs in circles ends with 482: inside, and by a carrier that sends it back.
+func TestRealLoops(t *testing.T) {
+	carrier := startCarrier(t)
+	if err := os.WriteFile(carrier.dir+"/etc/extensions.conf", []byte("[nothing]\nexten => _X.,1,Dial(PJSIP/5550100@acme)\nsame => n,Hangup(${HANGUPCAUSE})\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	carrier.cli("dialplan reload")
+	s := office(t)
+	carrierAt(t, s, carrier.at("sip"))
+	e := s.Endpoints[len(s.Endpoints)-1]
+	e.Endpoint.V, e.Identify.V, e.OutboundAuth = [][]string{{"allow", "!all,ulaw"}}, nil, e.RegistrationAuth
+	const outside = "ctx-acme-outcall-1"
+	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
+	s.Outcalls = []*confdsvc.Outcall{read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "trunks": [{"id": 1}, {"id": 1}],
+		"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1}]}`)}
+	a := startReal(t, s)
+	a.apply()
+	phones := []*phone{a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "dave")}
+	a.store(alice, "unconditional", "102")
+	a.store(bob, "unconditional", "101")
+	if _, status := phones[2].dial("101"); status != 482 {
+		t.Errorf("two users who forward to each other: status %d\n%s", status, a.log()[a.read:])
+	}
+	a.rest("a circle inside", "answer", phones)
+
+	wait(t, "the trunk is registered", func() bool { return strings.Contains(carrier.cli("pjsip show aor acme"), "Contact:  acme/") }, nil)
+	a.store(alice, "unconditional", "05550100")
+	carrier.cli("channel originate PJSIP/5550100@acme application Wait 60")
+	a.said("PJSIPHangup(")
+	carrier.idle()
+	a.idle()
+	if n := strings.Count(a.log()[a.read:], "app_dial.c: Called"); n > 40 {
+		t.Errorf("a call that a carrier sends back is sent out %d times", n)
+	}
+	a.clean("a circle by a carrier")
 }

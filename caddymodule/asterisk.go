@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/ringfence/ringfence/asterisk"
@@ -44,8 +46,11 @@ type Asterisk struct {
 	// Etc is the folder of Asterisk's own files: no generated section gets a name that one there has. Default: RINGFENCE_ASTERISK_ETC from
 	// the environment, else /etc/asterisk if Asterisk is on this machine.
 	Etc string `json:"etc,omitempty"`
+	// LongestCall is after how long a call ends: "4h", at least 1m. Default: RINGFENCE_ASTERISK_LONGEST_CALL from the environment, else never.
+	LongestCall string `json:"longest_call,omitempty"`
 
-	live bool // changes reach it at once, if confd's configuration says so
+	longest time.Duration // LongestCall, once it is validated
+	live    bool          // changes reach it at once, if confd's configuration says so
 }
 
 func (a *App) resolveAsterisk(setting func(field *string, env, fallback string)) {
@@ -65,6 +70,7 @@ func (a *App) resolveAsterisk(setting func(field *string, env, fallback string))
 	setting(&s.Log, "RINGFENCE_ASTERISK_LOG", log)
 	setting(&s.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", "")
 	setting(&s.Etc, "RINGFENCE_ASTERISK_ETC", etc)
+	setting(&s.LongestCall, "RINGFENCE_ASTERISK_LONGEST_CALL", "")
 	// Where there is neither an Asterisk nor a folder for one, files are made only when somebody asks for them.
 	s.live = s.Manager != "" || s.Folder != ""
 	if s.Folder == "" {
@@ -80,6 +86,13 @@ func (s *Asterisk) validate() error {
 	}
 	if err := asterisk.CheckInterfaces(strings.Fields(s.Interfaces)); err != nil {
 		return fmt.Errorf("the interfaces of the Asterisk (RINGFENCE_ASTERISK_INTERFACES): %w", err)
+	}
+	if s.LongestCall != "" {
+		longest, err := caddy.ParseDuration(s.LongestCall)
+		if err != nil || longest < time.Minute {
+			return fmt.Errorf("the longest call (RINGFENCE_ASTERISK_LONGEST_CALL) is %q; it must be a duration, such as 4h, of 1m at least", s.LongestCall)
+		}
+		s.longest = longest
 	}
 	if s.Manager == "" {
 		return nil
@@ -126,6 +139,7 @@ func (s phoneSettings) apply() apply.Settings {
 //	    log      <file>
 //	    interfaces "SCCP/* DAHDI/1"
 //	    etc      <folder>
+//	    longest_call <duration>
 //	}
 func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	s, err := once(d, "asterisk", &a.Asterisk)
@@ -134,7 +148,7 @@ func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	}
 	return block(d, "asterisk", map[string]value{
 		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret), "log": text(&s.Log),
-		"interfaces": text(&s.Interfaces), "etc": text(&s.Etc),
+		"interfaces": text(&s.Interfaces), "etc": text(&s.Etc), "longest_call": text(&s.LongestCall),
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // install runs the command with an answer to its question.
@@ -81,6 +82,16 @@ func TestManagerAddress(t *testing.T) {
 		err := (&Asterisk{Name: "main", Manager: tt.manager, Username: "u", Secret: tt.secret}).validate()
 		if (err == nil) != tt.ok || err != nil && strings.Contains(err.Error(), "Originate") {
 			t.Errorf("%q, %q: %v", tt.manager, tt.secret, err)
+		}
+	}
+}
+
+// The longest call is a duration that a call may have.
+func TestLongestCall(t *testing.T) {
+	for typed, want := range map[string]time.Duration{"": 0, "4h": 4 * time.Hour, "1d": 24 * time.Hour, "1m": time.Minute, "59s": -1, "-4h": -1, "4": -1, "long": -1} {
+		a := &Asterisk{Name: "main", LongestCall: typed}
+		if err := a.validate(); (err != nil) != (want < 0) || err == nil && a.longest != want {
+			t.Errorf("%q: %v, %v", typed, a.longest, err)
 		}
 	}
 }

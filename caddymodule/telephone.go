@@ -157,7 +157,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 	}
 	files, left, err := asterisk.Generate(snapshot, asterisk.Options{
 		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Sounds: soundsIn(s.sounds),
-		Interfaces: strings.Fields(s.Interfaces), Own: ownNames(), Taken: taken,
+		Interfaces: strings.Fields(s.Interfaces), Own: ownNames(), LongestCall: s.longest, Taken: taken,
 	})
 	if err != nil {
 		return apply.Output{}, err
