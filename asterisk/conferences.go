@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -43,11 +44,13 @@ func writeConferences(p *plan, w *conf.Writer) {
 	for _, o := range p.Conferences {
 		id := fmt.Sprint(o.ID)
 		in := id + "-in"
-		enters := []step{{"Gosub", "ringfence-hop,s,1"}, {"Answer", ""}, {"Set", "RINGFENCE_ADMIN=no"}, {"Set", "RINGFENCE_TRIES=0"}}
+		enters := []step{{"Gosub", "ringfence-hop,s,1"}}
+		enters = append(enters, p.preprocess(leftout.Omission{TenantUUID: o.TenantUUID, Kind: "conference", Key: id, Name: text(o.Name)}, o.PreprocessSubroutine)...)
+		enters = append(enters, []step{{"Answer", ""}, {"Set", "RINGFENCE_ADMIN=no"}, {"Set", "RINGFENCE_TRIES=0"}}...)
 		if pin, admin := text(o.PIN), text(o.AdminPIN); pin == "" && admin == "" {
-			p.writeEntry(w, entry{exten: id, steps: append(enters, step{"Goto", in + ",1"})})
+			p.writeEntry(w, entry{exten: id, about: text(o.Name), steps: append(enters, step{"Goto", in + ",1"})})
 		} else {
-			p.writeEntry(w, entry{exten: id, steps: append(enters, step{"Goto", id + "-pin,1"})})
+			p.writeEntry(w, entry{exten: id, about: text(o.Name), steps: append(enters, step{"Goto", id + "-pin,1"})})
 			p.writeEntry(w, entry{exten: id + "-pin", steps: []step{
 				{"Set", "RINGFENCE_TRIES=$[${RINGFENCE_TRIES} + 1]"},
 				{"GotoIf", "$[${RINGFENCE_TRIES} > 3]?" + id + "-refused,1"},

@@ -33,6 +33,7 @@ type entry struct {
 	exten string
 	hint  string // what a lamp for the number watches, or ""
 	steps []step // none: the number has only a lamp
+	about string // what a comment says of it, as somebody typed it, or ""
 	// digit is the place of the digit in which the numbers differ whose lamps share a pattern, and behind is the pattern's end, behind
 	// the digit. Without an end, it is the last digit.
 	digit  int
@@ -223,6 +224,9 @@ func sharePatterns(entries []entry) []entry {
 // writeEntry writes what a number does.
 func (p *plan) writeEntry(w *conf.Writer, e entry) {
 	e = p.mute(e, w.In())
+	if e.about != "" {
+		w.Comment(e.about)
+	}
 	if e.hint != "" {
 		w.Object("exten", e.exten+",hint,"+e.hint)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -108,7 +109,7 @@ func writeGroups(p *plan, w *conf.Writer) {
 		if p.groups[g.ID] == nil {
 			continue
 		}
-		p.writeEntry(w, entry{exten: g.UUID, steps: p.enterGroup(g)})
+		p.writeEntry(w, entry{exten: g.UUID, about: g.Label, steps: p.enterGroup(g)})
 		p.writeEntry(w, entry{exten: g.UUID + "-ring", steps: p.ringGroup(g)})
 		p.writeEntry(w, entry{exten: g.UUID + "-noanswer", steps: p.leaveGroup(g, "noanswer", g.Fallbacks.NoAnswer, step{"Hangup", "19"})})
 		congested := p.leaveGroup(g, "congestion", g.Fallbacks.Congestion, step{"Congestion", "10"}, step{"Hangup", "34"})
@@ -150,7 +151,9 @@ func writeMemberships(p *plan, w *conf.Writer) {
 // enterGroup prepares a call: RINGFENCE_LIMIT is for how many seconds it rings, and RINGFENCE_UNTIL until when.
 func (p *plan) enterGroup(g *confdsvc.Group) []step {
 	limit := fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, ringSeconds(g.Timeout))
-	steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.opens(g.TenantUUID, p.GroupSchedule[g.UUID])...)
+	named := leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
+	steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.preprocess(named, g.PreprocessSubroutine)...)
+	steps = append(steps, p.opens(g.TenantUUID, p.GroupSchedule[g.UUID])...)
 	steps = append(steps, []step{
 		{"Set", "RINGFENCE_MAILBOX="},
 		{"Set", "RINGFENCE_LIMIT=" + limit},

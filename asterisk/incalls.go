@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 )
 
 func init() {
@@ -22,6 +23,8 @@ func writeIncalls(p *plan, w *conf.Writer) {
 	w.Section("ringfence-incalls")
 	for _, i := range p.Incalls {
 		steps := []step{{"Set", "__WAZO_TENANT_UUID=" + i.TenantUUID}, {"Set", "WAZO_CALLORIGIN=extern"}, {"Gosub", "ringfence-hop,s,1"}}
+		named := leftout.Omission{TenantUUID: i.TenantUUID, Kind: "incall", Key: fmt.Sprint(i.ID), Name: text(i.Description)}
+		steps = append(steps, p.preprocess(named, i.PreprocessSubroutine)...)
 		steps = append(steps, p.opens(i.TenantUUID, p.IncallSchedule[i.ID])...)
 		steps = append(steps, callerIDRule(i.CallerIDMode, i.CallerIDName)...)
 		steps = append(steps, p.plays(i.TenantUUID, "Playback", i.GreetingSound)...)
@@ -29,7 +32,7 @@ func writeIncalls(p *plan, w *conf.Writer) {
 		if to == nil {
 			to = []step{nowhere}
 		}
-		p.writeEntry(w, entry{exten: fmt.Sprint(i.ID), steps: append(steps, to...)})
+		p.writeEntry(w, entry{exten: named.Key, about: named.Name, steps: append(steps, to...)})
 	}
 }
 

@@ -48,7 +48,16 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 		edit func(s *confdsvc.Snapshot)
 		want []string
 	}{
-		"nothing":     {func(*confdsvc.Snapshot) {}, nil},
+		"nothing": {func(*confdsvc.Snapshot) {}, nil},
+		"no subroutine": {
+			func(s *confdsvc.Snapshot) {
+				s.Users[1].PreprocessSubroutine, s.Groups[0].PreprocessSubroutine = new("before"), new("x,1)&System(")
+			},
+			[]string{
+				"the option preprocess_subroutine of group " + sales + " (Sales), tenant acme: it is no name of a subroutine",
+				"the option preprocess_subroutine of user " + bob + " (Bob), tenant acme: Asterisk's own extensions.conf has no context [subroutine-before]",
+			},
+		},
 		"no login":    {login(), []string{his + "its endpoint has no login"}},
 		"no password": {login([]string{"username", "bob"}), []string{his + "its endpoint has no login"}},
 		"a blank":     {login([]string{"username", "bob"}, []string{"password", "secret "}), []string{his + "the password of its endpoint begins or ends with a blank"}},

@@ -67,7 +67,9 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		for _, s := range o.Schedules {
 			opens = p.opens(o.TenantUUID, confdsvc.ID(s.ID))
 		}
-		steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, opens...)
+		named := leftout.Omission{TenantUUID: o.TenantUUID, Kind: "outcall", Key: id, Name: o.Name}
+		steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.preprocess(named, o.PreprocessSubroutine)...)
+		steps = append(steps, opens...)
 		steps = append(steps, step{"Gosub", fmt.Sprintf("ringfence-outgoing,s,1(%s)", id)})
 		seconds := ""
 		if o.RingTime != nil && *o.RingTime > 0 {
@@ -81,7 +83,7 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 					step{"Gosub", "ringfence-outgoing,next,1"})
 			}
 		}
-		p.writeEntry(w, entry{exten: id, steps: append(steps, step{"Goto", "ringfence-outgoing,full,1"})})
+		p.writeEntry(w, entry{exten: id, about: o.Name, steps: append(steps, step{"Goto", "ringfence-outgoing,full,1"})})
 	}
 	for _, c := range p.CallPermissions {
 		if !c.Enabled {

@@ -179,7 +179,7 @@ func (p *plan) named(l *confdsvc.Line) leftout.Omission {
 	}
 	if users := p.LineUsers[l.ID]; len(users) > 0 {
 		if at, found := slices.BinarySearchFunc(p.Users, users[0], func(u *confdsvc.User, id confdsvc.ID) int { return cmp.Compare(u.ID, id) }); found {
-			o.UserUUID, o.User = p.Users[at].UUID, strings.TrimSpace(p.Users[at].Firstname+" "+text(p.Users[at].Lastname))
+			o.UserUUID, o.User = p.Users[at].UUID, nameOf(p.Users[at])
 		}
 	}
 	return o

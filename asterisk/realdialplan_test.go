@@ -171,3 +171,48 @@ func TestRealLoops(t *testing.T) {
 	}
 	a.clean("a circle by a carrier")
 }
+
+// A call goes through the subroutine that who is called names, if Asterisk's own file has it, and on without it if it is gone since. No other context
+// is called.
+func TestRealSubroutine(t *testing.T) {
+	s := office(t)
+	s.Users[1].PreprocessSubroutine, s.Users[3].PreprocessSubroutine = new("before"), new("before")
+	a := startReal(t, s)
+	own := a.dir + "/etc/extensions.conf"
+	generated, err := os.ReadFile(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(context string) {
+		t.Helper()
+		text := context + "exten => s,1,Verbose(0,before ${ARG1} ${ARG2} of ${WAZO_TENANT_UUID})\nsame => n,Return()\n"
+		if err := os.WriteFile(own, append([]byte(text), generated...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("[subroutine-before]\n")
+	a.apply()
+	phones := []*phone{a.phone(t, "alice"), a.phone(t, "bob")}
+	call := func() {
+		t.Helper()
+		if _, status := phones[0].dial("102"); status != 200 {
+			t.Fatalf("status %d\n%s", status, a.log())
+		}
+	}
+	call()
+	a.said("before user " + bob + " of " + acme)
+	a.rest("a subroutine", "answer", phones)
+	write("[before]\n")
+	a.cli("dialplan reload")
+	call()
+	if strings.Contains(a.log()[a.read:], "before user") {
+		t.Error("another context is called")
+	}
+	a.rest("a subroutine that is gone", "answer", phones)
+	a.apply()
+	call()
+	if strings.Contains(a.log()[a.read:], "ringfence-preprocess") {
+		t.Error("a subroutine that is not there is asked for")
+	}
+	a.rest("without a subroutine", "answer", phones)
+}

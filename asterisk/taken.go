@@ -127,7 +127,7 @@ func (p *plan) ownerOf(number, in string) leftout.Omission {
 	}
 	for _, u := range p.Users {
 		if strings.HasPrefix(number, u.UUID) {
-			return leftout.Omission{TenantUUID: u.TenantUUID, Kind: "user", Key: u.UUID, Name: strings.TrimSpace(u.Firstname + " " + text(u.Lastname))}
+			return leftout.Omission{TenantUUID: u.TenantUUID, Kind: "user", Key: u.UUID, Name: nameOf(u)}
 		}
 	}
 	for _, g := range p.Groups {

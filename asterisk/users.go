@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -83,7 +84,9 @@ func writeUsers(p *plan, w *conf.Writer) {
 		if p.users[u.ID] == nil {
 			continue
 		}
-		steps := append(p.opens(u.TenantUUID, p.UserSchedule[u.ID]), step{"Gosub", "ringfence-user,s,1(" + p.userArguments(u) + ")"})
+		named := leftout.Omission{TenantUUID: u.TenantUUID, Kind: "user", Key: u.UUID, Name: nameOf(u)}
+		steps := append(p.preprocess(named, u.PreprocessSubroutine), p.opens(u.TenantUUID, p.UserSchedule[u.ID])...)
+		steps = append(steps, step{"Gosub", "ringfence-user,s,1(" + p.userArguments(u) + ")"})
 		for _, fallback := range []struct {
 			result string
 			to     *confdsvc.Destination
@@ -98,7 +101,7 @@ func writeUsers(p *plan, w *conf.Writer) {
 			steps = append(steps, step{"GotoIf", `$["${GOSUB_RETVAL}" = "` + fallback.result + `"]?ringfence-fallbacks,` + exten + ",1"})
 			ends = append(ends, entry{exten: exten, steps: to})
 		}
-		all = append(all, entry{exten: u.UUID, steps: append(steps, step{"Goto", "ringfence-end,${GOSUB_RETVAL},1"})})
+		all = append(all, entry{exten: u.UUID, about: named.Name, steps: append(steps, step{"Goto", "ringfence-end,${GOSUB_RETVAL},1"})})
 	}
 	p.writeEntries(w, all)
 	if len(ends) > 0 {
@@ -106,6 +109,9 @@ func writeUsers(p *plan, w *conf.Writer) {
 		p.writeEntries(w, ends)
 	}
 }
+
+// nameOf returns the name of a user, as people say it.
+func nameOf(u *confdsvc.User) string { return strings.TrimSpace(u.Firstname + " " + text(u.Lastname)) }
 
 // userArguments are those of the library's ringfence-user.
 func (p *plan) userArguments(u *confdsvc.User) string {
