@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -87,7 +88,7 @@ func Rows() []storetest.Row {
 
 		"auth_external_config": {Filled: []string{"sealed"}},
 	}
-	for table, fields := range s.engine.Described().Rows() {
+	for table, fields := range crudtest.Rows(s.Described()) {
 		row := beside[table]
 		row.Table, row.Fields = table, fields
 		rows = append(rows, row)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -13,7 +14,7 @@ import (
 var Harmless, Unharmed = harmless, unharmed
 
 // Rows are the structs of the tables' rows, by table.
-func Rows() map[string]any { return operated().Described().Rows() }
+func Rows() map[string]any { return crudtest.Rows(Described()) }
 
 // Described is what the service's collections declare.
 func Described() crud.Described { return operated().Described() }

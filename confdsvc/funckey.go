@@ -76,7 +76,6 @@ func checkPosition(text string) error {
 func init() { resources = append(resources, declareFuncKeys) }
 
 func declareFuncKeys(e *crud.Engine) {
-	e.Word("position", checkPosition)
 	e.Add(rest.Operation{
 		Method: http.MethodGet, Path: "/funckeys/destinations", Access: "confd.funckeys.destinations.read", ID: "list_func_key_destinations", Tag: "funckeys",
 		Summary: "List what function keys can do", Success: http.StatusOK, Reply: rest.SchemaOf[[]FuncKeyType](),
@@ -175,15 +174,15 @@ func replaceKeys(r *rest.Request) (keyEdit, error) {
 
 // setKey stores the body's key at the path's position. Setting an inherited key changes nothing.
 func setKey(r *rest.Request) (keyEdit, error) {
+	position := r.Param("position")
+	if err := checkPosition(position); err != nil {
+		return nil, err
+	}
 	key, err := rest.Decode[FuncKey](r)
 	if err != nil {
 		return nil, err
 	}
-	position := r.Param("position")
 	return func(_ *keySet, t *FuncKeyTemplate) error {
-		if err := checkPosition(position); err != nil {
-			return err
-		}
 		if key.Inherited && t.UserID != nil {
 			return nil
 		}

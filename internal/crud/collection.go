@@ -34,7 +34,8 @@ type CollectionOf[T declaration.Pointer] struct {
 
 // table is the part of a collection that does not depend on its type.
 type table interface {
-	describer
+	entity() *declaration.Entity
+	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	objects() *rights.Objects
 	mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error
 	EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)

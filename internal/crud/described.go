@@ -1,10 +1,8 @@
 package crud
 
 import (
-	"cmp"
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud/declaration"
@@ -17,24 +15,12 @@ type Described struct {
 	Style       declaration.Style
 	Prefix      string
 	Collections []*declaration.Entity // by path
-	Links       []*DeclaredRelation   // by path
+	Links       []*DeclaredRelation   // by name
 	Children    []DescribedChildren
-	Parts       []DescribedPart     // by path
-	Documents   []DescribedDocument // by path
+	Parts       []DescribedPart
+	Documents   []DescribedDocument
 	// Operations are the operations that all of them give. Those that were added to the engine by themselves are not among them.
 	Operations []rest.Operation
-}
-
-// Rows returns a zero value of the row struct of each collection and each document, by table.
-func (d Described) Rows() map[string]any {
-	out := map[string]any{}
-	for _, k := range d.Collections {
-		out[k.Table] = reflect.Zero(k.Of).Interface()
-	}
-	for _, k := range d.Documents {
-		out[k.Table] = reflect.Zero(k.Of).Interface()
-	}
-	return out
 }
 
 // DescribedChildren is what the list of the objects that belong to another object declares.
@@ -63,16 +49,10 @@ type DescribedDocument struct {
 	Resource, Object string
 }
 
-// describer is a collection or the documents of all tenants, whatever the type of the objects is.
-type describer interface {
-	entity() *declaration.Entity
-	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
-}
-
 // documents are a [DocumentsOf], whatever the type of the objects is.
 type documents interface {
-	describer
-	describe() DescribedDocument
+	entity() *declaration.Entity
+	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 }
 
@@ -84,25 +64,8 @@ func (e *Engine) Entities() (out []*declaration.Entity) {
 	return out
 }
 
-// Described describes all that was declared. Operations was called before: links find their collections then, and documents make theirs.
+// Described describes all that was declared. Operations was called before.
 func (e *Engine) Described() Described {
-	d := Described{Style: e.Style, Prefix: e.Prefix, Collections: e.Entities(), Operations: e.derived}
-	for _, r := range e.relations {
-		d.Links = append(d.Links, r)
-	}
-	for _, document := range e.documents {
-		d.Documents = append(d.Documents, document.describe())
-	}
-	for _, children := range e.children {
-		d.Children = append(d.Children, children())
-	}
-	for _, part := range e.parts {
-		d.Parts = append(d.Parts, part())
-	}
-	slices.SortFunc(d.Links, func(a, b *DeclaredRelation) int {
-		return cmp.Or(cmp.Compare(a.Left.Path, b.Left.Path), cmp.Compare(a.Path, b.Path))
-	})
-	slices.SortFunc(d.Parts, func(a, b DescribedPart) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Path, b.Path)) })
-	slices.SortFunc(d.Documents, func(a, b DescribedDocument) int { return cmp.Compare(a.Path, b.Path) })
-	return d
+	e.described.Style, e.described.Prefix, e.described.Collections = e.Style, e.Prefix, e.Entities()
+	return e.described
 }

@@ -44,8 +44,9 @@ func Defaults[T any](fresh *T) any { return fresh }
 // DocumentsOf are the documents of all tenants, on an engine.
 type DocumentsOf[T declaration.Pointer] struct {
 	DocumentOf[T]
-	k          *CollectionOf[T]
-	operations map[string]rest.Operation
+	k *CollectionOf[T]
+	// drop is the access to delete one, with the parameters of its path, or "" if nobody deletes one alone.
+	drop string
 }
 
 // On declares the document on an engine.
@@ -61,7 +62,7 @@ func (d DocumentOf[T]) On(e *Engine) *DocumentsOf[T] {
 			d.Resource.Only = append(d.Resource.Only, "create")
 		}
 	}
-	all := &DocumentsOf[T]{DocumentOf: d, k: prepare(e, d.Resource), operations: map[string]rest.Operation{}}
+	all := &DocumentsOf[T]{DocumentOf: d, k: prepare(e, d.Resource)}
 	all.k.document, all.k.Document = &all.DocumentOf, true
 	e.documents = append(e.documents, all)
 	e.declare(all.declare)
@@ -88,6 +89,7 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 			Statuses: []int{http.StatusPreconditionFailed}, Handle: d.remove,
 		},
 	}
+	described := DescribedDocument{Entity: d.k.Entity, Blank: d.Blank != nil, Operations: map[string]rest.Operation{}}
 	var out []rest.Operation
 	for _, op := range all {
 		action := op.ID
@@ -108,9 +110,14 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 		if d.Describe != nil {
 			d.Describe(action, &op)
 		}
-		d.operations[action] = op
+		described.Operations[action] = op
 		out = append(out, op)
 	}
+	d.drop = described.Operations["delete"].Access
+	if described.Resource, described.Object = d.place(d.k.Keys[1:]); len(d.k.Keys) > 1 {
+		described.Object = ""
+	}
+	d.k.engine.described.Documents = append(d.k.engine.described.Documents, described)
 	return out
 }
 
@@ -125,7 +132,7 @@ func (d *DocumentsOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.R
 func (d *DocumentsOf[T]) mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
 	objects, err := d.k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
 	for _, o := range objects {
-		access := d.operations["delete"].Access // documents that nobody deletes alone have none
+		access := d.drop
 		for _, name := range d.k.Keys[1:] {
 			access = strings.ReplaceAll(access, "{"+name+"}", rights.WordOf(fmt.Sprint(d.k.Field(o, name))))
 		}
@@ -134,14 +141,6 @@ func (d *DocumentsOf[T]) mayDrop(ctx context.Context, c store.Conn, r *rest.Requ
 		}
 	}
 	return err
-}
-
-func (d *DocumentsOf[T]) describe() DescribedDocument {
-	out := DescribedDocument{Entity: d.k.Entity, Blank: d.Blank != nil, Operations: d.operations}
-	if out.Resource, out.Object = d.place(d.k.Keys[1:]); len(d.k.Keys) > 1 {
-		out.Object = ""
-	}
-	return out
 }
 
 // Of returns the document of a tenant, or nil. parameters are the values of the path's parameters, in their order.

@@ -28,14 +28,11 @@ type Engine struct {
 	relations   map[string]*DeclaredRelation // by their names
 	joins       []func()                     // make them, when all collections are declared
 	documents   []documents
-	children    []func() DescribedChildren
-	nested      map[attribute]any // *NestedOf[T], by T and the attribute
-	parts       []func() DescribedPart
-	words       map[string]func(word string) error // see Word
-	replies     map[string]*rest.Schema            // what a GET shows, by its path without parameters: "users/funckeys"
+	nested      map[attribute]any       // *NestedOf[T], by T and the attribute
+	replies     map[string]*rest.Schema // what a GET shows, by its path without parameters: "users/funckeys"
 	declared    []func() []rest.Operation
-	// derived are the operations of the declarations; added are the others.
-	derived, added []rest.Operation
+	added       []rest.Operation // those that are not derived from declarations
+	described   Described
 }
 
 // attribute is an attribute of the objects of a type.
@@ -48,7 +45,7 @@ type attribute struct {
 func New(base Base) *Engine {
 	e := &Engine{
 		Runner: transaction.Runner{Base: base}, collections: map[reflect.Type]table{}, byPath: map[string]table{},
-		relations: map[string]*DeclaredRelation{}, nested: map[attribute]any{}, words: map[string]func(word string) error{},
+		relations: map[string]*DeclaredRelation{}, nested: map[attribute]any{},
 	}
 	e.Registry = rights.NewRegistry(&e.Base, func(ctx context.Context) store.Conn { return transaction.ConnOf(ctx, e.DB) })
 	return e
@@ -68,21 +65,23 @@ func (e *Engine) Operations() []rest.Operation {
 		join()
 	}
 	for _, operations := range e.declared {
-		e.derived = append(e.derived, operations()...)
+		e.described.Operations = append(e.described.Operations, operations()...)
 	}
 	joining := map[string][]rights.Hidden{}
 	for _, name := range slices.Sorted(maps.Keys(e.relations)) {
 		r := e.relations[name]
+		e.described.Links = append(e.described.Links, r)
 		joining[r.table] = append(joining[r.table], rights.HiddenLinks(r.Left.linked(), r.Right.linked()))
 		for _, s := range []*DeclaredSide{r.Left, r.Right} {
 			e.Name(s.Refers, s.Path+"."+s.KeyColumn().Name)
 		}
 	}
 	e.Check(joining)
-	for i := range e.derived {
-		e.derived[i].Transactional = e.derived[i].Method != http.MethodGet
+	derived := e.described.Operations
+	for i := range derived {
+		derived[i].Transactional = derived[i].Method != http.MethodGet
 	}
-	all := slices.Concat(e.derived, e.added)
+	all := slices.Concat(derived, e.added)
 	e.replies = map[string]*rest.Schema{}
 	e.PathFirst(all)
 	for i := range all {

@@ -41,15 +41,14 @@ type PartOf[T, P declaration.Pointer] struct {
 
 // On declares the part on an engine.
 func (p PartOf[T, P]) On(e *Engine) {
-	e.parts = append(e.parts, func() DescribedPart {
-		return DescribedPart{Of: collectionOf[T](e).Path, Path: p.Path, Named: p.Name != "", Replaces: p.Replaces, Only: p.Only, Schema: p.schema()}
-	})
 	if p.Nested {
 		p.nested(e).On(e)
 	}
 	e.declare(func() []rest.Operation {
 		k := collectionOf[T](e)
 		schema, attribute := p.schema(), declaration.AttributeOf(func(o T) any { return p.Field(o) })
+		described := DescribedPart{Of: k.Path, Path: p.Path, Named: p.Name != "", Replaces: p.Replaces, Only: p.Only, Schema: schema}
+		e.described.Parts = append(e.described.Parts, described)
 		if shown := k.Schema.Property(attribute); shown != nil && !slices.Contains(k.audited, shown) {
 			k.audited = append(k.audited, shown)
 		}
@@ -64,10 +63,6 @@ func (p PartOf[T, P]) On(e *Engine) {
 			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: p.body(), Handle: p.write(k, false)},
 		}
 		if p.Name != "" {
-			e.Word(p.Name, func(word string) error {
-				_, err := p.named(word)
-				return err
-			})
 			one, id := &schema.Properties[0], strings.TrimSuffix(id, "s")
 			named := []rest.Operation{
 				{Method: http.MethodGet, ID: "get_" + id, Summary: "Read one of the " + what, Reply: one.Schema, Handle: p.read(k, true)},
@@ -158,11 +153,11 @@ func (p PartOf[T, P]) named(name string) (func(part P) any, error) {
 // write changes the part, or the property of it that the path names, of the object that the path names: what a GET of the path shows.
 func (p PartOf[T, P]) write(k *CollectionOf[T], named bool) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, sent, err := k.engine.Begin(ctx, r)
+		shown, err := p.shown(r, named)
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		shown, err := p.shown(r, named)
+		scope, sent, err := k.engine.Begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}

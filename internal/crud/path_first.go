@@ -11,18 +11,6 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// place is a part of a path that names something: an object, or a word of those that check knows.
-type place struct {
-	of        table
-	check     func(word string) error
-	parameter string
-}
-
-// Word declares a path parameter that names no object. check refuses what it cannot name.
-func (e *Engine) Word(parameter string, check func(word string) error) {
-	e.words[parameter] = check
-}
-
 // PathFirst lets operations refuse their body only where they would not refuse the request for what its path names, or for the tenant: these
 // refusals come first, and then a client does not mend a body that nothing would take. They are looked for when the body is refused. The
 // engine's own operations are so already.
@@ -32,9 +20,14 @@ func (e *Engine) PathFirst(ops []rest.Operation) {
 		if op.Body == nil || op.Public {
 			continue
 		}
-		first := e.pathFirst(op.Path)
-		if first == nil {
-			continue
+		first := func(ctx context.Context, r *rest.Request, err error) error {
+			if refused := apierr.As(err); refused == nil || refused.Kind != apierr.Invalid {
+				return err
+			}
+			if first := apierr.As(e.refusedBefore(ctx, r, op.Path)); first != nil {
+				return first
+			}
+			return err
 		}
 		if preload := op.Preload; preload != nil {
 			op.Preload = func(ctx context.Context, r *rest.Request) (any, error) {
@@ -50,30 +43,28 @@ func (e *Engine) PathFirst(ops []rest.Operation) {
 	}
 }
 
-// pathFirst returns what replaces the refusal of a body by that of the path or the tenant, if there is one. It is nil for a path that names
-// nothing of the engine's.
-func (e *Engine) pathFirst(path string) func(ctx context.Context, r *rest.Request, err error) error {
-	var places []place
+// refusedBefore returns the refusal of a request to a path, whatever its body is: nil if the path names nothing of the engine's.
+func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string) error {
+	var objects []func(ctx context.Context, c store.Conn, scope string) error
+	var written *declaration.Entity // what the first object of the path is, or what is made where it names none
 	var words []string
 	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		if !strings.HasPrefix(segment, "{") {
 			words = append(words, segment)
 			continue
 		}
-		parameter := strings.Trim(segment, "{}")
 		if t := e.tableAt(words); t != nil {
-			places = append(places, place{of: t, parameter: parameter})
-		} else if check := e.words[parameter]; check != nil {
-			places = append(places, place{check: check, parameter: parameter})
+			if objects == nil {
+				written = t.entity()
+			}
+			objects = append(objects, func(ctx context.Context, c store.Conn, scope string) error {
+				return t.there(ctx, c, r, scope, r.Param(strings.Trim(segment, "{}")))
+			})
 		}
 		words = nil
 	}
-	var written *declaration.Entity
-	if t := e.tableAt(words); t != nil { // where the path names no object, what it creates
+	if t := e.tableAt(words); t != nil && written == nil {
 		written = t.entity()
-	}
-	if len(places) > 0 && places[0].of != nil {
-		written = places[0].of.entity()
 	}
 	for _, d := range e.documents {
 		if "/"+d.entity().Path == path {
@@ -83,15 +74,21 @@ func (e *Engine) pathFirst(path string) func(ctx context.Context, r *rest.Reques
 	if written == nil {
 		return nil
 	}
-	return func(ctx context.Context, r *rest.Request, err error) error {
-		if refused := apierr.As(err); refused == nil || refused.Kind != apierr.Invalid {
-			return err
-		}
-		if first := apierr.As(e.refusedBefore(ctx, r, places, written)); first != nil {
-			return first
-		}
+	scope, err := e.TenantOf(ctx, r)
+	if err != nil {
 		return err
 	}
+	return e.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := rights.MayRead(ctx, c, written, scope); err != nil {
+			return err
+		}
+		for _, there := range objects {
+			if err := there(ctx, c, scope); err != nil {
+				return err
+			}
+		}
+		return rights.MayWrite(ctx, c, written, scope)
+	})
 }
 
 // tableAt returns the collection whose path these words end with, or nil.
@@ -102,31 +99,6 @@ func (e *Engine) tableAt(words []string) table {
 		}
 	}
 	return nil
-}
-
-// refusedBefore returns the refusal of a request whatever its body is.
-func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, places []place, written *declaration.Entity) error {
-	scope, err := e.TenantOf(ctx, r)
-	if err != nil {
-		return err
-	}
-	return e.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := rights.MayRead(ctx, c, written, scope); err != nil {
-			return err
-		}
-		for _, p := range places {
-			word := r.Param(p.parameter)
-			if p.of == nil {
-				err = p.check(word)
-			} else {
-				err = p.of.there(ctx, c, r, scope, word)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return rights.MayWrite(ctx, c, written, scope)
-	})
 }
 
 // there returns not found if the request's path names no object.

@@ -242,12 +242,10 @@ type ChildrenOf[P, C declaration.Pointer] struct {
 
 // On declares the lists on an engine.
 func (l ChildrenOf[P, C]) On(e *Engine) {
-	e.children = append(e.children, func() DescribedChildren {
-		return DescribedChildren{Parent: collectionOf[P](e).Path, Child: collectionOf[C](e).Path, Column: l.Column, Me: l.Me}
-	})
 	e.declare(func() []rest.Operation {
 		parents, children := collectionOf[P](e), collectionOf[C](e)
 		children.BelongTo(parents.Objects, l.Column)
+		e.described.Children = append(e.described.Children, DescribedChildren{Parent: parents.Path, Child: children.Path, Column: l.Column, Me: l.Me})
 		plural := declaration.Underscored(children.Path)
 		theirs := func(placeholder string) string { return l.Column + " = " + placeholder }
 		of := parents.parent()

@@ -46,6 +46,18 @@ type Suite struct {
 	Documents map[string]Document
 }
 
+// Rows returns a zero value of the row struct of each collection and each document of a service, by table.
+func Rows(d crud.Described) map[string]any {
+	out := map[string]any{}
+	for _, k := range d.Collections {
+		out[k.Table] = reflect.Zero(k.Of).Interface()
+	}
+	for _, k := range d.Documents {
+		out[k.Table] = reflect.Zero(k.Of).Interface()
+	}
+	return out
+}
+
 // Resource is what the suite must know of a collection beyond what it declares.
 type Resource struct {
 	// Minimal is the smallest body of an object. Every n makes another object, in whatever tenant; what the object needs may
