@@ -105,10 +105,20 @@ func (k *CollectionOf[T]) Insert(ctx context.Context, c store.Conn, change *decl
 	return k.refused(k.run(ctx, c, change, k.insertRow, k.complete), change)
 }
 
-// InsertAll is Insert for many objects of one collection, in one statement: for each change, New is the object without what the server
-// decides, and then has its columns. The columns are texts, numbers, truth values and UUIDs, none of which the database generates.
+// InsertAll is Insert for many objects of one collection, in one statement, of which the database generates nothing. It leaves in each
+// change.New what the object is by itself.
 func (k *CollectionOf[T]) InsertAll(ctx context.Context, c store.Conn, all []*declaration.Change[T]) error {
-	return k.refused(k.insertAll(ctx, c, all), all[0])
+	err := k.insertRows(ctx, c, all...)
+	for _, change := range all {
+		if err == nil {
+			err = k.run(ctx, c, change, k.save, k.loadOwn, k.conclude)
+		}
+	}
+	return k.refused(err, all[0])
+}
+
+func (k *CollectionOf[T]) loadOwn(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
+	return k.LoadOwn(ctx, c, []T{change.New})
 }
 
 // Update changes change.Old, as Find or Select returned it, by edit, and leaves the result in change.New.

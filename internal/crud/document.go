@@ -145,12 +145,12 @@ func (d *DocumentsOf[T]) mayDrop(ctx context.Context, c store.Conn, r *rest.Requ
 
 // Of returns the document of a tenant, or nil. parameters are the values of the path's parameters, in their order.
 func (d *DocumentsOf[T]) Of(ctx context.Context, c store.Conn, tenantUUID string, parameters ...string) (T, error) {
-	args := &query.Arguments{}
-	conditions := make([]string, len(d.k.Keys))
-	for i, value := range append([]string{tenantUUID}, parameters...) {
-		conditions[i] = d.k.Keys[i] + " = " + args.Add(value)
+	o, err := d.fresh(tenantUUID, parameters)
+	if err != nil {
+		return o, err
 	}
-	o, err := store.Get[T](ctx, c, "SELECT "+d.k.Selected()+" FROM "+d.k.Table+" WHERE "+strings.Join(conditions, " AND "), args.Values...)
+	args := &query.Arguments{}
+	o, err = store.Get[T](ctx, c, "SELECT "+d.k.Selected()+" FROM "+d.k.Table+" WHERE "+d.k.Itself(o, args), args.Values...)
 	if errors.Is(err, store.ErrNotFound) {
 		return declaration.Null[T](), nil
 	}
@@ -181,12 +181,15 @@ func (d *DocumentsOf[T]) fresh(tenantUUID string, parameters []string) (T, error
 	return o, nil
 }
 
-// none returns what a client reads while nothing is stored.
-func (d *DocumentsOf[T]) none(tenantUUID string, parameters []string) (any, error) {
+// shown returns what a client reads of a document, or while nothing is stored.
+func (d *DocumentsOf[T]) shown(o T, r *rest.Request, tenantUUID string) (any, error) {
+	if !declaration.IsNull(o) {
+		return o, nil
+	}
 	if d.Blank == nil {
 		return nil, d.k.NotFound("", nil)
 	}
-	o, err := d.fresh(tenantUUID, parameters)
+	o, err := d.fresh(tenantUUID, d.parameters(r))
 	if err != nil {
 		return nil, err
 	}
@@ -202,10 +205,10 @@ func (d *DocumentsOf[T]) read(ctx context.Context, c store.Conn, r *rest.Request
 		return nil, err
 	}
 	o, err := d.Of(ctx, c, scope, d.parameters(r)...)
-	if err == nil && declaration.IsNull(o) {
-		return d.none(scope, d.parameters(r))
+	if err != nil {
+		return nil, err
 	}
-	return o, err
+	return d.shown(o, r, scope)
 }
 
 // write finds the document and lets do change it, in one transaction.
@@ -230,12 +233,9 @@ func (d *DocumentsOf[T]) write(ctx context.Context, change *declaration.Change[T
 
 // checkIfMatch refuses a change if the document is not the one that the client has read, or does not exist.
 func (d *DocumentsOf[T]) checkIfMatch(change *declaration.Change[T]) error {
-	var read any = change.Old
-	if declaration.IsNull(change.Old) {
-		var err error
-		if read, err = d.none(change.Tenant, d.parameters(change.Request)); err != nil {
-			return err
-		}
+	read, err := d.shown(change.Old, change.Request, change.Tenant)
+	if err != nil {
+		return err
 	}
 	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
 }

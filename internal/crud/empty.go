@@ -152,21 +152,13 @@ func (e *Engine) RecordSettings(ctx context.Context, c store.Conn, r *rest.Reque
 	return nil
 }
 
-// recordedAtOnce is how many objects RecordGone holds at once.
-const recordedAtOnce = 500
-
 // RecordGone writes to the audit that all of a tenant's objects are deleted, for hooks that delete them by one statement.
 func (k *CollectionOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
 	objects, err := k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(objects, recordedAtOnce) {
-		if err := k.recordSome(ctx, c, r, tenantUUID, some); err != nil {
-			return err
-		}
-	}
-	return nil
+	return k.recordSome(ctx, c, r, tenantUUID, objects)
 }
 
 func (k *CollectionOf[T]) recordSome(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, gone []T) error {

@@ -2,7 +2,6 @@ package crud
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -217,7 +216,7 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *declarat
 			}
 		}
 		i.named = true
-		i.found, err = n.named(ctx, c, change, key)
+		i.found, err = n.named(ctx, c, change, i.values)
 		return err
 	}
 	if !declaration.IsNull(change.Old) && !n.Many && len(linked) > 0 {
@@ -246,23 +245,18 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *declarat
 }
 
 // named returns an object that is to be linked.
-func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *declaration.Change[L], key any) (R, error) {
+func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *declaration.Change[L], values map[string]any) (R, error) {
 	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
-	o, err := k.Row(ctx, c, change.Tenant, strings.ToLower(fmt.Sprint(key)))
-	switch e := apierr.As(err); {
-	case e != nil && e.Kind == apierr.NotFound:
-		if number, ok := key.(json.Number); ok {
-			key, _ = number.Int64()
-		}
-		return declaration.Null[R](), declaration.Missing(n.Name, k.Title, k.Keys[0], key)
-	case err != nil:
+	found, err := k.pick(ctx, c, change.Tenant, &List{Field: n.Name, By: k.Keys[:1]}, []any{values})
+	if err != nil {
 		return declaration.Null[R](), err
 	}
+	o := found[0].(R)
 	if owner, theirs := l.TenantOf(change.New), k.TenantOf(o); owner != theirs {
 		return declaration.Null[R](), n.engine.Style.DifferentTenants(l.Singular, owner, k.Singular, theirs)
 	}
-	if err := k.LoadOwn(ctx, c, []R{o}); err != nil || n.Linked == nil {
-		return o, err
+	if n.Linked == nil {
+		return o, nil
 	}
 	return o, n.Linked(ctx, c, change, o)
 }

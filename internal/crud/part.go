@@ -55,38 +55,26 @@ func (p PartOf[T, P]) On(e *Engine) {
 		if len(p.Only) == 0 || slices.Contains(p.Only, "read") {
 			k.ReadApart(attribute, append(p.readNamed(), declaration.Dotted(p.Path))...)
 		}
-		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
-		id := cmp.Or(p.ID, k.Singular+"_"+declaration.Underscored(p.Path))
+		path, id := k.OnePath()+"/"+p.Path, cmp.Or(p.ID, k.Singular+"_"+declaration.Underscored(p.Path))
 		what := e.Plural(p.Path) + " of " + e.One(k.Singular)
-		ops := []rest.Operation{
-			{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read the " + what, Reply: schema, Handle: p.read(k, false)},
-			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: p.body(), Handle: p.write(k, false)},
-		}
-		if p.Name != "" {
-			one, id := &schema.Properties[0], strings.TrimSuffix(id, "s")
-			named := []rest.Operation{
-				{Method: http.MethodGet, ID: "get_" + id, Summary: "Read one of the " + what, Reply: one.Schema, Handle: p.read(k, true)},
-				{Method: http.MethodPut, ID: "update_" + id, Summary: "Change one of the " + what, Body: one.Schema, Handle: p.write(k, true)},
-			}
-			for _, op := range named {
-				op.Path = path + "/{" + p.Name + "}"
-				ops = append(ops, op)
-			}
-		}
 		var out []rest.Operation
-		for _, op := range ops {
-			op.Tag, op.Tenanted, op.Statuses = declaration.Underscored(k.Path), true, []int{404}
-			action := "read"
-			if op.Success = http.StatusOK; op.Method == http.MethodPut {
-				op.Success, action = http.StatusNoContent, "update"
-				op.Statuses = append(op.Statuses, 412)
-			} else {
-				op.Conditional = true
+		add := func(op rest.Operation) {
+			action := "update"
+			op.Tag, op.Tenanted, op.Success, op.Statuses = declaration.Underscored(k.Path), true, http.StatusNoContent, []int{404, 412}
+			if op.Method == http.MethodGet {
+				action, op.Success, op.Statuses, op.Conditional = "read", http.StatusOK, []int{404}, true
 			}
 			op.Access = rights.AccessOf(e.Service, op.Path, action)
 			if len(p.Only) == 0 || slices.Contains(p.Only, action) {
 				out = append(out, op)
 			}
+		}
+		add(rest.Operation{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read the " + what, Reply: schema, Handle: p.read(k, false)})
+		add(rest.Operation{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: p.body(), Handle: p.write(k, false)})
+		if p.Name != "" {
+			one, id, path, what := schema.Properties[0].Schema, strings.TrimSuffix(id, "s"), path+"/{"+p.Name+"}", "one of the "+what
+			add(rest.Operation{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read " + what, Reply: one, Handle: p.read(k, true)})
+			add(rest.Operation{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change " + what, Body: one, Handle: p.write(k, true)})
 		}
 		return out
 	})

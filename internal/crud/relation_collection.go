@@ -143,9 +143,20 @@ func (k *CollectionOf[T]) parent(same ...string) parent {
 	return parent{path: k.OnePath(), singular: k.Singular, tag: declaration.Underscored(k.Path), key: key}
 }
 
+// narrowedTo narrows objects to those for which a condition on a parent's key holds.
+func (k *CollectionOf[T]) narrowedTo(of parent, condition func(placeholder string) string) narrowing {
+	return func(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error) {
+		key, err := of.key(ctx, c, scope, r)
+		if err != nil {
+			return "", err
+		}
+		return k.engine.SQL(ctx, declaration.ParseSQL(condition(args.Add(key))), args.Add), nil
+	}
+}
+
 // listIn returns the operation that lists the objects for which a condition on a parent's key holds: GET {parent}/{collection}.
 func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(placeholder string) string) rest.Operation {
-	list := k.List
+	list, narrow := k.List, k.narrowedTo(of, condition)
 	list.Recurse = false
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: id, Tag: of.tag,
@@ -153,28 +164,22 @@ func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(plac
 		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.Schema, k.Style.Filtered),
 		Statuses: []int{404}, Tenanted: true, Fields: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
-			return k.serveNarrowed(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *query.Arguments) (string, error) {
-				key, err := of.key(ctx, c, scope, req)
-				if err != nil {
-					return "", err
-				}
-				return k.engine.SQL(ctx, declaration.ParseSQL(condition(args.Add(key))), args.Add), nil
-			})
+			return k.serveNarrowed(ctx, req, narrow)
 		},
 	}
 }
 
 // oneIn returns the operation that reads the one object for which a condition on a parent's key holds: GET {parent}/{singular}.
 func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) string) rest.Operation {
-	path := of.path + "/" + k.Singular
+	path, narrow := of.path+"/"+k.Singular, k.narrowedTo(of, condition)
 	read := k.engine.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
-		key, err := of.key(ctx, c, scope, r)
+		args := &query.Arguments{}
+		where := k.InScope(true, args.Add(scope))
+		more, err := narrow(ctx, c, r, scope, args)
 		if err != nil {
 			return nil, err
 		}
-		args := &query.Arguments{}
-		where := k.InScope(true, args.Add(scope)) + " AND " + k.engine.SQL(ctx, declaration.ParseSQL(condition(args.Add(key))), args.Add)
-		found, err := k.Rows(ctx, c, where, args.Values...)
+		found, err := k.Rows(ctx, c, where+" AND "+more, args.Values...)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package crud
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -20,10 +19,7 @@ import (
 
 // complete runs the steps after the row is written. If the reply has the object, it turns New into what a client reads.
 func (k *CollectionOf[T]) complete(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	if err := k.save(ctx, c, change); err != nil {
-		return err
-	}
-	if err := k.LoadOwn(ctx, c, []T{change.New}); err != nil {
+	if err := k.run(ctx, c, change, k.save, k.loadOwn); err != nil {
 		return err
 	}
 	if declaration.IsNull(change.Old) || k.Style.UpdateReply {
@@ -104,7 +100,12 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 		return rest.Reply{}, err
 	}
 	if k.Preview != nil && r.Bool("dry_run") {
-		return k.preview(ctx, change)
+		reply := rest.Reply{Status: http.StatusOK}
+		err := k.before(ctx, change, func(ctx context.Context, c store.Conn) (err error) {
+			reply.Body, err = k.Preview.Show(ctx, c, change)
+			return err
+		})
+		return reply, err
 	}
 	if k.Shrink != nil && !transaction.Inside(ctx) {
 		if err := k.before(ctx, change, nil); err != nil {
@@ -125,16 +126,6 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 		}
 		return k.Delete(ctx, c, change)
 	}), change)
-}
-
-// preview says what a delete would do.
-func (k *CollectionOf[T]) preview(ctx context.Context, change *declaration.Change[T]) (rest.Reply, error) {
-	reply := rest.Reply{Status: http.StatusOK}
-	err := k.before(ctx, change, func(ctx context.Context, c store.Conn) (err error) {
-		reply.Body, err = k.Preview.Show(ctx, c, change)
-		return err
-	})
-	return reply, err
 }
 
 // before loads an object that is to be deleted, and runs fn in the same transaction, which only reads.
@@ -336,72 +327,46 @@ func (k *CollectionOf[T]) ready(ctx context.Context, c store.Conn, change *decla
 	return k.validate(ctx, c, change)
 }
 
-// insertAll writes new objects, and the rows of all of them in one statement. It leaves in them what they are by themselves, without what
-// they are linked with. Their rows have texts, numbers, truth values and UUIDs, and nothing that the database generates.
-func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, all []*declaration.Change[T]) error {
-	var names, values []string
-	for i, col := range k.Columns {
-		names, values = append(names, col.Name), append(values, col.Kind.FromList("e.value", i))
-	}
-	rows, objects := make([][]any, len(all)), make([]T, len(all))
-	for i, change := range all {
-		if err := k.ready(ctx, c, change); err != nil {
-			return err
-		}
-		objects[i] = change.New
-		for _, col := range k.Columns {
-			rows[i] = append(rows[i], reflect.ValueOf(change.New).Elem().FieldByIndex(col.Index).Interface())
-		}
-	}
-	list, err := json.Marshal(rows)
-	if err != nil {
-		return err
-	}
-	if _, err := c.Exec(ctx, "INSERT INTO "+k.Table+" ("+strings.Join(names, ", ")+") SELECT "+strings.Join(values, ", ")+
-		" FROM json_each(CAST($1 AS text)) AS e", string(list)); err != nil {
-		return err
-	}
-	if err := k.LoadOwn(ctx, c, objects); err != nil {
-		return err
-	}
-	for _, change := range all {
-		transaction.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
-		if k.Counted {
-			transaction.Count(ctx)
-		}
-		if err := k.run(ctx, c, change, k.save, k.conclude); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // insertRow checks a new object, and writes its row.
 func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
 	if err := transaction.MayMake(ctx); err != nil {
 		return err
 	}
-	if err := k.ready(ctx, c, change); err != nil {
-		return err
-	}
+	return k.insertRows(ctx, c, change)
+}
+
+// insertRows checks new objects, and writes the rows of all of them in one statement. What the database generates is read of one alone.
+func (k *CollectionOf[T]) insertRows(ctx context.Context, c store.Conn, all ...*declaration.Change[T]) error {
 	args := &query.Arguments{}
-	var names, values []string
-	row := reflect.ValueOf(change.New).Elem()
-	for _, col := range k.Columns {
-		if !col.Generated && !col.Computed {
-			names = append(names, col.Name)
-			values = append(values, args.Add(row.FieldByIndex(col.Index).Interface()))
+	var names, rows []string
+	for _, change := range all {
+		if err := k.ready(ctx, c, change); err != nil {
+			return err
 		}
+		names = nil
+		var values []string
+		row := reflect.ValueOf(change.New).Elem()
+		for _, col := range k.Columns {
+			if !col.Generated && !col.Computed {
+				names = append(names, col.Name)
+				values = append(values, args.Add(row.FieldByIndex(col.Index).Interface()))
+			}
+		}
+		rows = append(rows, "("+strings.Join(values, ", ")+")")
 	}
-	stored, err := store.Get[T](ctx, c, "INSERT INTO "+k.Table+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(values, ", ")+
-		") RETURNING "+k.Selected(), args.Values...)
+	stored, err := store.Select[T](ctx, c, "INSERT INTO "+k.Table+" ("+strings.Join(names, ", ")+") VALUES "+strings.Join(rows, ", ")+
+		" RETURNING "+k.Selected(), args.Values...)
 	if err != nil {
 		return err
 	}
-	k.copyColumns(change.New, stored)
-	transaction.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
-	if k.Counted {
-		transaction.Count(ctx)
+	for _, change := range all {
+		if len(all) == 1 {
+			k.copyColumns(change.New, stored[0])
+		}
+		transaction.MemoryOf(ctx).Made(k.Table, k.Key(change.New))
+		if k.Counted {
+			transaction.Count(ctx)
+		}
 	}
 	return nil
 }
@@ -412,15 +377,6 @@ func (k *CollectionOf[T]) copyColumns(to, from T) {
 	for _, col := range k.Columns {
 		dst.FieldByIndex(col.Index).Set(src.FieldByIndex(col.Index))
 	}
-}
-
-// slow reports whether a nested attribute needs work that must not hold a transaction, such as the hash of a password. The operations that
-// take such an attribute then have Preload.
-func (k *CollectionOf[T]) slow() bool {
-	return slices.ContainsFunc(k.Nested, func(name string) bool {
-		n := k.nestedAs(name)
-		return n != nil && n.Receive != nil
-	})
 }
 
 // drafted returns the object that the body of a POST describes, as it was drafted ahead, or now.
@@ -521,11 +477,16 @@ func (k *CollectionOf[T]) load(ctx context.Context, c store.Conn, change *declar
 	if shown != nil {
 		return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
 	}
-	read, err := k.ForCaller(ctx, change.Old)
+	return k.checkIfMatch(ctx, change.Request, change.Old)
+}
+
+// checkIfMatch refuses if the caller has read another version of the object.
+func (k *CollectionOf[T]) checkIfMatch(ctx context.Context, r *rest.Request, o T) error {
+	read, err := k.ForCaller(ctx, o)
 	if err != nil {
 		return err
 	}
-	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
+	return rest.CheckIfMatch(r.HTTP.Header, read)
 }
 
 // Unchanged refuses to change what belongs to an object, such as its links, if If-Match says that the client has read another version of
@@ -538,11 +499,7 @@ func (k *CollectionOf[T]) Unchanged(ctx context.Context, c store.Conn, r *rest.R
 	if err != nil {
 		return err
 	}
-	read, err := k.ForCaller(ctx, object)
-	if err != nil {
-		return err
-	}
-	return rest.CheckIfMatch(r.HTTP.Header, read)
+	return k.checkIfMatch(ctx, r, object)
 }
 
 // keepFixed undoes changes of fixed columns, before any hook reads them.

@@ -1,3 +1,5 @@
+// Package query reads the objects of resources: the SQL of lists, pages, orders, filters and searches, of one object, and of the objects
+// that others show.
 package query
 
 import (
@@ -5,12 +7,133 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/store"
 )
+
+// Reader reads the objects of a resource.
+type Reader[T declaration.Pointer] struct {
+	*declaration.Model[T]
+	visible Visibility
+	// shows are the fields that links fill in, in objects of the resource and in the structs that show a part of one.
+	shows map[reflect.Type][]Loader
+	// beside are the fields that the resource's Beside fill in.
+	beside []Loader
+	// lists are the lists of an object that are no columns.
+	lists []list
+	// queries are the statements that find one object.
+	queries func() *queries
+}
+
+// list is a field that is a list, and an empty list of its type.
+type list struct {
+	index []int
+	empty reflect.Value
+}
+
+// Visibility returns SQL that reads nothing which the caller of ctx may not know of. It adds the values that this needs.
+type Visibility func(ctx context.Context, sql declaration.SQL, add func(value any) (placeholder string)) string
+
+// NewReader returns the reader of a resource.
+func NewReader[T declaration.Pointer](m *declaration.Model[T], v Visibility) *Reader[T] {
+	k := &Reader[T]{Model: m, visible: v}
+	for _, b := range m.Beside {
+		k.beside = append(k.beside, Loader{
+			from: b.From, by: b.By,
+			load: func(ctx context.Context, c store.Conn, _ string, objects any) error {
+				return b.Load(ctx, c, objects.([]T))
+			},
+			blank: func(objects any) {
+				for _, o := range objects.([]T) {
+					b.Blank(o)
+				}
+			},
+		})
+	}
+	for _, f := range reflect.VisibleFields(m.Of) {
+		if f.Type.Kind() == reflect.Slice && f.Tag.Get("db") == "" && f.IsExported() {
+			k.lists = append(k.lists, list{f.Index, reflect.MakeSlice(f.Type, 0, 0)})
+		}
+	}
+	k.queries = sync.OnceValue(k.makeQueries)
+	return k
+}
+
+// Show adds a loader for the objects, or the parts of objects, of a type.
+func (k *Reader[T]) Show(of reflect.Type, l Loader) {
+	if k.shows == nil {
+		k.shows = map[reflect.Type][]Loader{}
+	}
+	k.shows[of] = append(k.shows[of], l)
+}
+
+// visibleSQL returns SQL as it is for the caller of ctx: see [Visibility].
+func (k *Reader[T]) visibleSQL(ctx context.Context, sql declaration.SQL, add func(value any) (placeholder string)) string {
+	return k.visible(ctx, sql, add)
+}
+
+// loaders returns the loaders for objects of a type.
+func (k *Reader[T]) loaders(of reflect.Type) []Loader { return k.shows[of] }
+
+// columnsAs lists the columns of a type that shows a part of an object, as [declaration.SQL], for a SELECT of this table joined with others:
+// "confd_line.id AS \"item.id\"". Columns that the collection does not have are the joining table's.
+func (k *Reader[T]) columnsAs(item []declaration.Column, joining string) string {
+	var out strings.Builder
+	for _, c := range item {
+		read := joining + "." + c.Name
+		if own := k.Column(c.Name); own.Virtual && !c.Joining {
+			read = own.Reads.Declared
+		} else if k.Has(c.Name) && !c.Joining {
+			read = k.Alias() + "." + c.Name
+		}
+		out.WriteString(", " + read + ` AS "item.` + c.Scan + `"`)
+	}
+	return out.String()
+}
+
+// visibleColumn returns a column as the caller of ctx may compare it.
+func (k *Reader[T]) visibleColumn(ctx context.Context, col declaration.Column, add func(value any) (placeholder string)) declaration.Column {
+	if col.Virtual {
+		col.Name = k.visible(ctx, col.Reads, add)
+	}
+	return col
+}
+
+// Placeholders returns "$from, $from+1, ..." for n arguments, or NULL for none, which IN never matches.
+func Placeholders(from, n int) string {
+	if n == 0 {
+		return "NULL"
+	}
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = "$" + strconv.Itoa(from+i)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Arguments collects a statement's values.
+type Arguments struct{ Values []any }
+
+// Add appends a value and returns its placeholder.
+func (a *Arguments) Add(v any) string {
+	a.Values = append(a.Values, v)
+	return fmt.Sprintf("$%d", len(a.Values))
+}
+
+// addAll appends texts and returns their placeholders: "$1, $2".
+func (a *Arguments) addAll(texts []string) string {
+	from := len(a.Values) + 1
+	for _, text := range texts {
+		a.Add(text)
+	}
+	return Placeholders(from, len(texts))
+}
 
 // Select returns the objects whose rows match the condition, of any tenant, ordered by their key, with their own data and
 // without what links show.
@@ -30,15 +153,9 @@ func (k *Reader[T]) Rows(ctx context.Context, c store.Conn, condition string, ar
 // Find returns the object that a path with this key names for the tenant, ready to be shown. It returns not found if neither the
 // tenant nor one below it owns the object.
 func (k *Reader[T]) Find(ctx context.Context, c store.Conn, scope, typed string) (T, error) {
-	key, value := k.keyed(typed)
-	if key == "" {
-		return declaration.Null[T](), k.NotFound("", nil)
-	}
-	args := &Arguments{[]any{value, scope}}
-	query := k.visible(ctx, k.queries().find[key], args.Add)
-	found, err := store.Get[*flagged[T]](ctx, c, query, args.Values...)
+	found, err := lookUp[*flagged[T]](ctx, c, k, scope, typed, k.queries().find)
 	if err != nil {
-		return declaration.Null[T](), k.unknown(err, key, value)
+		return declaration.Null[T](), err
 	}
 	objects, err := k.assemble(ctx, c, scope, []*flagged[T]{found}, nil)
 	if err != nil {
@@ -82,25 +199,23 @@ func (k *Reader[T]) FindAll(ctx context.Context, c store.Conn, scope string, key
 // Row returns the row that a path names, if the scope's tenant or one below it owns it, or it is shared. Anything else is not
 // found, in one way.
 func (k *Reader[T]) Row(ctx context.Context, c store.Conn, scope, typed string) (T, error) {
-	key, value := k.keyed(typed)
-	if key == "" {
-		return declaration.Null[T](), k.NotFound("", nil)
-	}
-	args := &Arguments{[]any{value, scope}}
-	query := k.visible(ctx, k.queries().row[key], args.Add)
-	object, err := store.Get[T](ctx, c, query, args.Values...)
-	if err != nil {
-		return declaration.Null[T](), k.unknown(err, key, value)
-	}
-	return object, nil
+	return lookUp[T](ctx, c, k, scope, typed, k.queries().row)
 }
 
-// unknown returns the refusal of a path that names nothing in the scope.
-func (k *Reader[T]) unknown(err error, key string, value any) error {
-	if !errors.Is(err, store.ErrNotFound) {
-		return err
+// lookUp runs the one of some statements that finds an object by the key in a path.
+func lookUp[R any, T declaration.Pointer](
+	ctx context.Context, c store.Conn, k *Reader[T], scope, typed string, statements map[string]declaration.SQL,
+) (found R, err error) {
+	key, value := k.keyed(typed)
+	if key == "" {
+		return found, k.NotFound("", nil)
 	}
-	return k.NotFound(key, value)
+	args := &Arguments{[]any{value, scope}}
+	query := k.visible(ctx, statements[key], args.Add)
+	if found, err = store.Get[R](ctx, c, query, args.Values...); errors.Is(err, store.ErrNotFound) {
+		err = k.NotFound(key, value)
+	}
+	return found, err
 }
 
 // queries are the statements that find one object, by the column of the key in the path: $1 is its value, $2 the tenant of the

@@ -13,9 +13,9 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Page is the body of a list.
-type Page[T declaration.Pointer] struct {
-	Items    []T  `json:"items"`
+// Page is the body of a list. Items are its objects, or what a view shows instead.
+type Page struct {
+	Items    any  `json:"items"`
 	Total    int  `json:"total"`
 	Filtered *int `json:"filtered,omitempty"`
 }
@@ -30,26 +30,16 @@ func (k *Reader[T]) CheckFilters(filters []rest.Filter) error {
 	return nil
 }
 
-// Page returns the page of a list: of the rows for which where holds, whose first argument is the tenant in which the request acts. Linked
-// objects in attributes that are not among fields are left out; nil is all attributes.
-func (k *Reader[T]) Page(ctx context.Context, c store.Conn, list rest.List, where, scope string, args *Arguments, fields []string) (Page[T], error) {
-	rows, found, err := k.page(ctx, c, list, where, "$1", args)
-	if err == nil {
-		found.Items, err = k.assemble(ctx, c, scope, rows, fields)
-	}
-	return found, err
-}
-
-// page returns the rows of a query's page, of those for which where holds, and a page without items that has their number.
-// scope is the placeholder of the tenant in which the request acts.
-func (k *Reader[T]) page(
-	ctx context.Context, c store.Conn, query rest.List, where, scope string, args *Arguments,
-) (rows []*flagged[T], found Page[T], err error) {
-	by, where := k.ordered(ctx, query, where, scope, args)
+// Page returns the objects on a page of a list: of the rows for which where holds, whose first argument is the tenant in which the request
+// acts. It also returns the page without them. Linked objects in attributes that are not among fields are left out; nil is all attributes.
+func (k *Reader[T]) Page(
+	ctx context.Context, c store.Conn, query rest.List, where, scope string, args *Arguments, fields []string,
+) (objects []T, found Page, err error) {
+	by, where := k.ordered(ctx, query, where, "$1", args)
 	everything := *args
 	conditions := []string{where}
 	for _, f := range query.Filters {
-		conditions = append(conditions, k.filter(ctx, f, scope, args))
+		conditions = append(conditions, k.filter(ctx, f, "$1", args))
 	}
 	if query.Search != "" {
 		condition, err := k.search(ctx, c, query.Search, args)
@@ -62,14 +52,14 @@ func (k *Reader[T]) page(
 	matching := *args
 	rows, filtered, err := k.rows(ctx, c, query, by, where, everything, narrowed, matching)
 	if err != nil {
-		return rows, found, err
+		return nil, found, err
 	}
 	if filtered == unknown {
 		// The last page ends the list, so its rows give the number. A full page, and one beyond the last, do not.
 		filtered = query.Offset + len(rows)
 		if full := query.Limit > 0 && len(rows) == query.Limit; full || query.Offset > 0 && len(rows) == 0 {
 			if filtered, err = k.Count(ctx, c, narrowed, matching); err != nil {
-				return rows, found, err
+				return nil, found, err
 			}
 		}
 	}
@@ -77,10 +67,13 @@ func (k *Reader[T]) page(
 	if k.Style.Filtered {
 		found.Filtered = &filtered
 		if narrowed != where {
-			found.Total, err = k.Count(ctx, c, where, everything)
+			if found.Total, err = k.Count(ctx, c, where, everything); err != nil {
+				return nil, found, err
+			}
 		}
 	}
-	return rows, found, err
+	objects, err = k.assemble(ctx, c, scope, rows, fields)
+	return objects, found, err
 }
 
 // rows returns the rows of a page, and how many match, or unknown. Those that match are narrowed from where: both have Arguments of

@@ -99,12 +99,12 @@ func TestPage(t *testing.T) {
 		} {
 			args := &query.Arguments{}
 			where := l.books.InScope(step.recurse, args.Add(l.tenant))
-			page, err := l.books.Page(t.Context(), l.db, step.list, where, l.tenant, args, nil)
+			books, page, err := l.books.Page(t.Context(), l.db, step.list, where, l.tenant, args, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var names []string
-			for _, b := range page.Items {
+			for _, b := range books {
 				names = append(names, b.Name)
 			}
 			if got := strings.Join(names, " "); got != step.want || page.Total != step.total || *page.Filtered != step.filtered {

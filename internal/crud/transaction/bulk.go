@@ -78,7 +78,7 @@ func (e *Runner) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 		}
 	}
 	dry := run.dry
-	err = e.inTenant(ctx, scope, func(ctx context.Context, c store.Conn) error {
+	err = e.inTxOf(ctx, e.DB, scope, func(ctx context.Context, c store.Conn) error {
 		return Attempt(ctx, c, func() error {
 			defer Bound(ctx)()
 			if err := run.all(ctx, c); err != nil {

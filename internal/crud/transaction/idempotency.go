@@ -98,7 +98,7 @@ func (e *Runner) Idempotent(handle rest.Handler) rest.Handler {
 
 // onceOnly does a request, and keeps its response, unless that was done.
 func (e *Runner) onceOnly(ctx context.Context, k *keyed, do func(ctx context.Context) (rest.Reply, error)) (reply rest.Reply, err error) {
-	err = e.inTenant(ctx, k.tenant, func(ctx context.Context, c store.Conn) error {
+	err = e.inTxOf(ctx, e.DB, k.tenant, func(ctx context.Context, c store.Conn) error {
 		kept, err := k.claim(ctx, c)
 		if err != nil {
 			return err

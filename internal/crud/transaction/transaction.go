@@ -1,3 +1,5 @@
+// Package transaction is what the changes of one transaction have in common, whichever objects they are of: what is done after the commit, the
+// events, the audit, what the transaction knows without asking the database, requests that share one, and replies that are kept.
 package transaction
 
 import (
@@ -112,7 +114,7 @@ func transactionOf(ctx context.Context) *transaction {
 // work for after the commit is done before InTx returns. fn may run again. If ctx is in such a transaction already, fn is a part
 // of it: an error must end the whole, or be within [Attempt].
 func (e *Runner) InTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
-	return e.inTenant(ctx, "", fn)
+	return e.inTxOf(ctx, e.DB, "", fn)
 }
 
 // PieceTime is after how long a transaction begins nothing more that is one piece of a long work: nobody should wait longer than 200 ms for
@@ -137,11 +139,6 @@ func (e *Runner) InPieces(ctx context.Context, fn func(ctx context.Context, c st
 	return nil
 }
 
-// inTenant is InTx for several requests that act in one tenant.
-func (e *Runner) inTenant(ctx context.Context, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
-	return e.inTxOf(ctx, e.DB, tenantUUID, fn)
-}
-
 // Try runs fn as InTx does, in a copy of the engine's database, and keeps nothing of it.
 func (e *Runner) Try(ctx context.Context, scratch store.DB, fn func(ctx context.Context, c store.Conn) error) error {
 	err := e.inTxOf(ctx, scratch, "", func(ctx context.Context, c store.Conn) error {
@@ -156,6 +153,7 @@ func (e *Runner) Try(ctx context.Context, scratch store.DB, fn func(ctx context.
 	return err
 }
 
+// inTxOf is InTx on a database, for several requests that act in one tenant unless the tenant is "".
 func (e *Runner) inTxOf(ctx context.Context, db store.DB, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
 	if outer := transactionOf(ctx); outer != nil {
 		return fn(ctx, outer.conn)
