@@ -240,17 +240,6 @@ func (d *DocumentsOf[T]) checkIfMatch(change *declaration.Change[T]) error {
 	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
 }
 
-// make stores the first document.
-func (d *DocumentsOf[T]) make(ctx context.Context, c store.Conn, change *declaration.Change[T]) (err error) {
-	if change.New, err = d.fresh(change.Tenant, d.parameters(change.Request)); err != nil {
-		return err
-	}
-	if err := change.Sent.Into(change.New); err != nil {
-		return err
-	}
-	return d.k.Insert(ctx, c, change)
-}
-
 // put stores what was sent: a POST the first document, a PUT the first or the next.
 func (d *DocumentsOf[T]) put(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, sent, err := d.k.engine.Begin(ctx, r)
@@ -262,7 +251,7 @@ func (d *DocumentsOf[T]) put(ctx context.Context, r *rest.Request) (rest.Reply, 
 		return rest.Reply{}, err
 	}
 	creates := r.Op().Method == http.MethodPost
-	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
+	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) (err error) {
 		if creates && !declaration.IsNull(change.Old) {
 			e := d.k.Style.Storedf("%s already exists", d.k.Title)
 			e.Resource = d.k.Path
@@ -273,10 +262,16 @@ func (d *DocumentsOf[T]) put(ctx context.Context, r *rest.Request) (rest.Reply, 
 				return err
 			}
 		}
-		if declaration.IsNull(change.Old) {
-			return d.make(ctx, c, change)
+		if !declaration.IsNull(change.Old) {
+			return d.k.Update(ctx, c, change, func(o T) error { return change.Sent.Into(o) })
 		}
-		return d.k.Update(ctx, c, change, func(o T) error { return change.Sent.Into(o) })
+		if change.New, err = d.fresh(scope, d.parameters(r)); err == nil {
+			err = change.Sent.Into(change.New)
+		}
+		if err != nil {
+			return err
+		}
+		return d.k.Insert(ctx, c, change)
 	})
 	if err != nil || !creates && !d.k.Style.UpdateReply {
 		return rest.Reply{}, err

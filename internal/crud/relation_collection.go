@@ -189,19 +189,15 @@ func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) st
 		if err := k.NotDenied(r, found[0], "read"); err != nil {
 			return nil, err
 		}
-		return found[0], k.LoadAll(ctx, c, scope, found[:1])
+		if err := k.LoadAll(ctx, c, scope, found[:1]); err != nil {
+			return nil, err
+		}
+		return found[0], k.Withhold(ctx, found[0])
 	})
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: "get_" + of.singular + "_" + k.Singular, Tag: of.tag,
 		Summary: "Read the " + rest.Reading(k.Words, k.Singular) + " of " + k.One(of.singular),
-		Success: http.StatusOK, Reply: k.Schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			reply, err := read(ctx, r)
-			if err == nil {
-				reply.Body, err = k.ForCaller(ctx, reply.Body)
-			}
-			return reply, err
-		},
+		Success: http.StatusOK, Reply: k.Schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true, Handle: read,
 	}
 }
 
