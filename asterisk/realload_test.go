@@ -36,7 +36,8 @@ func TestRealCallsAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		cmd := exec.CommandContext(t.Context(), program, append([]string{
-			"-sf", path, "-i", "127.0.0.1", "-p", fmt.Sprint(port), "-m", fmt.Sprint(calls), "-l", fmt.Sprint(calls), "-nostdin", "-trace_err", "-error_file", scenario + ".errors",
+			"-sf", path, "-i", "127.0.0.1", "-p", fmt.Sprint(port), "-m", fmt.Sprint(calls), "-l", fmt.Sprint(calls), "-nostdin",
+			"-timeout", fmt.Sprint((2 * patience).Seconds()), "-timeout_error", "-trace_err", "-error_file", scenario + ".errors",
 		}, more...)...)
 		cmd.Dir = folder
 		if err := cmd.Start(); err != nil {
