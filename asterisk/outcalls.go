@@ -1,8 +1,10 @@
 package asterisk
 
 import (
+	"cmp"
 	"crypto/md5" //nolint:gosec // a sum that Asterisk can make, and that keeps no secret
 	"fmt"
+	"regexp"
 	"slices"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
@@ -19,7 +21,7 @@ func init() {
 		for _, o := range p.Outcalls {
 			for _, x := range o.Extensions {
 				if p.extensions[confdsvc.ID(x.ID)] != nil && o.Enabled {
-					add(x.Context, entry{exten: x.Exten, steps: goesOut(o, &x, "${FILTER(0-9*#+,${EXTEN})}", fmt.Sprintf("${FILTER(0-9*#+,${EXTEN:%d})}", x.StripDigits))})
+					add(x.Context, entry{exten: x.Exten, steps: p.goesOut(o, &x, "${FILTER(0-9*#+,${EXTEN})}", fmt.Sprintf("${FILTER(0-9*#+,${EXTEN:%d})}", x.StripDigits))})
 				}
 			}
 		}
@@ -31,22 +33,26 @@ func init() {
 			}
 			for _, x := range o.Extensions {
 				if x.Exten == to.Exten || conf.Matches(x.Exten, to.Exten) {
-					return goesOut(o, &x, to.Exten, to.Exten[min(int(x.StripDigits), len(to.Exten)):])
+					return p.goesOut(o, &x, to.Exten, to.Exten[min(int(x.StripDigits), len(to.Exten)):])
 				}
 			}
-			return goesOut(o, &confdsvc.DialPattern{}, to.Exten, to.Exten)
+			return p.goesOut(o, &confdsvc.DialPattern{}, to.Exten, to.Exten)
 		}
 		return nil
 	})
 }
 
 // goesOut sends a call out: dialled is the number by which permissions are asked, and rest what is left of it for the trunk.
-func goesOut(o *confdsvc.Outcall, x *confdsvc.DialPattern, dialled, rest string) []step {
+func (p *plan) goesOut(o *confdsvc.Outcall, x *confdsvc.DialPattern, dialled, rest string) []step {
 	steps := []step{
 		{"Set", "RINGFENCE_DIALLED=" + dialled},
 		{"Set", "RINGFENCE_NUMBER=" + dialable(text(x.ExternalPrefix)) + dialable(text(x.Prefix)) + rest},
 	}
-	number, _ := calledBy(text(x.CallerID))
+	number := ""
+	if !o.InternalCallerID {
+		number, _ = p.calledBy(o.TenantUUID, text(x.CallerID))
+		number = cmp.Or(number, p.mains[o.TenantUUID])
+	}
 	return append(steps, step{"Set", "RINGFENCE_OWN_NUMBER=" + number}, step{"Goto", fmt.Sprintf("ringfence-outcalls,%d,1", o.ID)})
 }
 
@@ -70,7 +76,13 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		named := leftout.Omission{TenantUUID: o.TenantUUID, Kind: "outcall", Key: id, Name: o.Name}
 		steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.preprocess(named, o.PreprocessSubroutine)...)
 		steps = append(steps, opens...)
+		if o.InternalCallerID {
+			steps = append(steps, keepsNumber)
+		}
 		steps = append(steps, step{"Gosub", fmt.Sprintf("ringfence-outgoing,s,1(%s)", id)})
+		if !o.InternalCallerID {
+			steps = append(steps, keepsNumber)
+		}
 		seconds := ""
 		if o.RingTime != nil && *o.RingTime > 0 {
 			seconds = fmt.Sprint(min(*o.RingTime, longestRing))
@@ -79,6 +91,7 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 			if dial := p.dialBy(one.ID, o.TenantUUID); dial != "" {
 				steps = append(steps,
 					step{"Gosub", fmt.Sprintf("ringfence-account,outbound,1(%d)", one.ID)},
+					step{"Set", "CALLERID(num)=" + p.formatted(one.ID)},
 					step{"Dial", dial + "," + seconds + ",${RINGFENCE_CALLER_OPTIONS}" + hides},
 					step{"Gosub", "ringfence-outgoing,next,1"})
 			}
@@ -150,7 +163,7 @@ func writeOutgoingCallers(p *plan, w *conf.Writer) {
 		if p.users[u.ID] == nil {
 			continue
 		}
-		shown := outgoingID(text(u.OutgoingCallerID))
+		shown := p.outgoingID(u)
 		if shown != nil {
 			p.writeEntry(w, entry{exten: "c" + u.UUID, steps: append(shown, step{"Return", ""})})
 		}
@@ -178,32 +191,81 @@ func channelSum(channel string) string {
 	return fmt.Sprintf("%x", md5.Sum([]byte(channel))) //nolint:gosec // it keeps no secret
 }
 
-// outgoingID sets what the called see of a caller who has chosen it, or returns nil.
-func outgoingID(chosen string) []step {
-	switch chosen {
+// keepsNumber keeps the number that the called see, before each trunk gets it in its own format.
+var keepsNumber = step{"Set", "RINGFENCE_SEEN=${CALLERID(num)}"}
+
+// formatted returns the number that the called see in a trunk's format. One that does not begin with + stays as it is, and so does one of another
+// country than the tenant's main number where the format is that of calls inside the country.
+func (p *plan) formatted(trunkID confdsvc.ID) string {
+	for _, t := range p.Trunks {
+		if t.ID != trunkID {
+			continue
+		}
+		switch code, begin := country(p.mains[t.TenantUUID]); {
+		case t.OutgoingCallerIDFormat == "E164":
+			return "${FILTER(0-9*#,${RINGFENCE_SEEN})}"
+		case t.OutgoingCallerIDFormat == "national" && code != "":
+			return fmt.Sprintf(`${IF($["${RINGFENCE_SEEN:0:%d}" = "%s"]?%s${RINGFENCE_SEEN:%[1]d}:${RINGFENCE_SEEN})}`, len(code), code, begin)
+		}
+	}
+	return "${RINGFENCE_SEEN}"
+}
+
+// countries are the calling codes: those of one or two digits; all others have three. begins is what takes their place inside the country, if
+// anything does.
+var (
+	countries = regexp.MustCompile(`^\+(1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9][0-9]{2})`)
+	begins    = map[string]*regexp.Regexp{
+		"0": regexp.MustCompile(`^\+(20|27|31|32|33|40|41|43|44|46|49|51|54|55|58|6[0-4]|66|8[1246]|9[0-58]|21[238]|23[34]|249|25[12456]|26[0-4]|` +
+			`35[3589]|370|37[34]|38[0-35-79]|421|85[56]|880|886|96[1-4]|96[67]|97[0-267]|99[456])`),
+		"06": regexp.MustCompile(`^\+36`), "8": regexp.MustCompile(`^\+(7|375|993)`),
+	}
+)
+
+// country returns how international numbers of the country of one begin, and what takes the place of that inside the country. Both are empty if
+// the number does not begin with +.
+func country(number string) (code, begin string) {
+	code = countries.FindString(number)
+	for own, of := range begins {
+		if code != "" && of.FindString(number) == code {
+			begin = own
+		}
+	}
+	return code, begin
+}
+
+// outgoingID sets what the called see of a user who has chosen it, or returns nil.
+func (p *plan) outgoingID(u *confdsvc.User) []step {
+	switch chosen := text(u.OutgoingCallerID); chosen {
 	case "", "default":
 		return nil
 	case "anonymous":
 		return []step{{"Set", "CALLERID(pres)=prohib"}, {"Set", "RINGFENCE_HIDDEN=1"}}
+	default:
+		number, name := p.calledBy(u.TenantUUID, chosen)
+		if number == "" {
+			return nil
+		}
+		steps := []step{{"Set", "CALLERID(num)=" + number}}
+		if name != "" {
+			steps = append(steps, step{"Set", "CALLERID(name)=" + conf.Argument(name)})
+		}
+		return steps
 	}
-	number, name := calledBy(chosen)
-	if number == "" {
-		return nil
-	}
-	steps := []step{{"Set", "CALLERID(num)=" + number}}
-	if name != "" {
-		steps = append(steps, step{"Set", "CALLERID(name)=" + conf.Argument(name)})
-	}
-	return steps
 }
 
-// calledBy reads a number, or a caller ID with one, by which calls go out.
-func calledBy(typed string) (number, name string) {
+// calledBy reads a number, or a caller ID with one, by which a tenant's calls go out.
+func (p *plan) calledBy(tenantUUID, typed string) (number, name string) {
 	id := conf.ParseCallerID(conf.Plain(typed))
 	if id.Number == "" || conf.Digits(id.Number) != id.Number {
 		return "", ""
 	}
-	return id.Number, id.Name
+	return p.seen(tenantUUID, id.Number), id.Name
+}
+
+// seen returns a number as the called see it: with the + that the tenant's phone number has.
+func (p *plan) seen(tenantUUID, number string) string {
+	return cmp.Or(p.public[[2]string{tenantUUID, number}], number)
 }
 
 // writePermissions writes which numbers are refused: those of a permission that denies, unless one of the same holder allows them, or the caller

@@ -41,7 +41,10 @@ type plan struct {
 	leads    map[[2]string]bool
 	patterns map[string][]string
 	lit      map[[2]string]bool // which numbers of which contexts have a lamp
-	left     []leftout.Omission // what the files lack
+	// public are the tenants' phone numbers that begin with +, by tenant and digits; mains are their main numbers.
+	public map[[2]string]string
+	mains  map[string]string
+	left   []leftout.Omission // what the files lack
 }
 
 // isOn reads an attribute that is true while nobody has set it.
@@ -91,6 +94,7 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p := &plan{
 		Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{},
 		leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}, parking: map[string][]*confdsvc.ParkingLot{},
+		public: map[[2]string]string{}, mains: map[string]string{},
 	}
 	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, p.contextFault)
 	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) confdsvc.ID { return c.ID }, p.contextFault)
@@ -124,6 +128,16 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	for _, f := range s.Features {
 		if f.Enabled && isExten(f.Exten) {
 			p.features[f.Feature] = f.Exten
+		}
+	}
+	for _, n := range s.PhoneNumbers {
+		if digits, international := strings.CutPrefix(n.Number, "+"); international {
+			p.public[[2]string{n.TenantUUID, digits}] = n.Number
+		}
+	}
+	for _, n := range s.PhoneNumbers {
+		if n.Main {
+			p.mains[n.TenantUUID] = p.seen(n.TenantUUID, n.Number)
 		}
 	}
 	p.enter()

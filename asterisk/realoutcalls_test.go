@@ -8,6 +8,23 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
+// carriers gives a company two trunks, to telephones that stand for their carriers.
+func carriers(t *testing.T, a *pbxUnderTest, s *confdsvc.Snapshot) []*phone {
+	t.Helper()
+	carriers := make([]*phone, 2)
+	s.TrunkSIP = map[confdsvc.ID]string{}
+	for i := range carriers {
+		name := fmt.Sprintf("carrier-%d", i+1)
+		carriers[i] = newPhone(t, a.at("sip"), name, name, "")
+		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "`+name+`", "tenant_uuid": "`+acme+`", "name": "`+name+`",
+			"aor_section_options": [["contact", "sip:`+name+`@`+carriers[i].wire.sentBy+`"], ["qualify_frequency", "0"]],
+			"endpoint_section_options": [["allow", "!all,ulaw"], ["send_diversion", "yes"], ["send_pai", "yes"]]}`))
+		s.Trunks = append(s.Trunks, &confdsvc.Trunk{ID: confdsvc.ID(i + 1), TenantUUID: acme})
+		s.TrunkSIP[confdsvc.ID(i+1)] = name
+	}
+	return carriers
+}
+
 // Calls to the outside, as two carriers see them: telephones that stand for them answer, are busy, or have no line.
 func TestRealOutgoingCalls(t *testing.T) {
 	s := office(t)
@@ -34,17 +51,7 @@ func TestRealOutgoingCalls(t *testing.T) {
 			"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1, "prefix": "33", "external_prefix": "+"}]}`),
 	}
 	a := startReal(t, s)
-	carriers := make([]*phone, 2)
-	s.TrunkSIP = map[confdsvc.ID]string{}
-	for i := range carriers {
-		name := fmt.Sprintf("carrier-%d", i+1)
-		carriers[i] = newPhone(t, a.at("sip"), name, name, "")
-		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "`+name+`", "tenant_uuid": "`+acme+`", "name": "`+name+`",
-			"aor_section_options": [["contact", "sip:`+name+`@`+carriers[i].wire.sentBy+`"], ["qualify_frequency", "0"]],
-			"endpoint_section_options": [["allow", "!all,ulaw"], ["send_diversion", "yes"], ["send_pai", "yes"]]}`))
-		s.Trunks = append(s.Trunks, &confdsvc.Trunk{ID: confdsvc.ID(i + 1), TenantUUID: acme})
-		s.TrunkSIP[confdsvc.ID(i+1)] = name
-	}
+	carriers := carriers(t, a, s)
 	a.set(s)
 	a.apply()
 	a.clean("the first apply")
@@ -150,4 +157,33 @@ func TestRealOutgoingCalls(t *testing.T) {
 			rest(by + " to " + number)
 		}
 	}
+
+	// Whoever has chosen none has the tenant's main number, and each trunk its own format.
+	s.PhoneNumbers = []*confdsvc.PhoneNumber{{TenantUUID: acme, Number: "+49301234", Main: true, Shared: true}, {TenantUUID: acme, Number: "+5550199"}}
+	s.Trunks[0].OutgoingCallerIDFormat, s.Trunks[1].OutgoingCallerIDFormat = "E164", "national"
+	s.Endpoints[len(s.Endpoints)-2].Endpoint.V = append(s.Endpoints[len(s.Endpoints)-2].Endpoint.V, []string{"trust_id_outbound", "yes"})
+	a.set(s)
+	a.apply()
+	call("dave", "01234", 200, first)
+	sees(first, "From", "<sip:49301234@")
+	rest("the main number")
+	call("bob", "01234", 200, first)
+	sees(first, "From", "anonymous")
+	sees(first, "P-Asserted-Identity", "<sip:49301234@")
+	sees(first, "Privacy", "id")
+	rest("the main number, withheld")
+	first.when("503 Service Unavailable")
+	call("dave", "01234", 200, second)
+	sees(second, "From", "<sip:0301234@")
+	rest("the main number inside the country")
+	first.when("503 Service Unavailable")
+	call("alice", "01234", 200, second)
+	sees(second, "From", `"Sales" <sip:+5550199@`)
+	rest("a number of another country")
+	s.Outcalls[0].InternalCallerID = true
+	a.set(s)
+	a.apply()
+	call("alice", "01234", 200, first)
+	sees(first, "From", "<sip:101@")
+	rest("the number inside")
 }

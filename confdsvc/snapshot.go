@@ -35,6 +35,7 @@ type Snapshot struct {
 	Customs         []*EndpointCustom
 	Transports      []*SIPTransport
 	Trunks          []*Trunk
+	PhoneNumbers    []*PhoneNumber
 	// Endpoints have the options of their templates.
 	Endpoints []*EndpointSIP
 
@@ -129,6 +130,7 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.Customs, nil),
 		rows(&s.Transports, nil),
 		rows(&s.Trunks, nil),
+		rows(&s.PhoneNumbers, nil),
 		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
 		s.mergeTemplates,
 		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),
