@@ -115,6 +115,7 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		}
 		p.writeEntries(w, all)
 	}
+	p.writeEmergencies(w)
 }
 
 // outcallFault says why no call goes out by an outcall, or nothing.

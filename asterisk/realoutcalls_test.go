@@ -138,6 +138,7 @@ func TestRealOutgoingCalls(t *testing.T) {
 		for number, may := range map[string]bool{"009002": false, "01234": true} {
 			call("dave", "102", 200, nil)
 			phones["bob"].saw("answers")
+			wait(t, "that they hear each other", func() bool { return strings.Count(log(), "joined 'simple_bridge'") > 1 }, log)
 			if c := phones["bob"].current(); by == "REFER" {
 				c.transfer(number, nil)
 			} else {
@@ -186,4 +187,80 @@ func TestRealOutgoingCalls(t *testing.T) {
 	call("alice", "01234", 200, first)
 	sees(first, "From", "<sip:101@")
 	rest("the number inside")
+}
+
+// Emergency calls go out whatever keeps others from that, over any trunk, and say where they come from.
+func TestRealEmergencyCalls(t *testing.T) {
+	s := office(t)
+	for _, u := range s.Users {
+		seconds(u, 30)
+	}
+	s.Users[1].OutgoingCallerID = new("anonymous")
+	const outside = "ctx-acme-outcall-1"
+	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
+	s.Extensions = append(s.Extensions,
+		&confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true},
+		&confdsvc.Extension{ID: 601, TenantUUID: acme, Exten: "_1XX", Context: outside, Enabled: true})
+	s.Outcalls = []*confdsvc.Outcall{
+		read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "trunks": [{"id": 1}, {"id": 2}],
+			"call_permissions": [{"id": 1}], "schedules": [{"id": 1}], "extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1, "prefix": "33"},
+			{"id": 601, "exten": "_1XX", "context": "`+outside+`"}]}`),
+	}
+	s.CallPermissions = []*confdsvc.CallPermission{
+		read[confdsvc.CallPermission](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Nothing", "mode": "deny", "enabled": true, "extensions": ["_X."]}`),
+	}
+	s.UserCallPermissions = map[confdsvc.ID][]confdsvc.ID{2: {1}}
+	s.Schedules = []*confdsvc.Schedule{
+		read[confdsvc.Schedule](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Never", "enabled": true, "closed_destination": {"type": "hangup", "cause": "busy"}, "open_periods": []}`),
+	}
+	s.PhoneNumbers = []*confdsvc.PhoneNumber{{TenantUUID: acme, Number: "+49301234", Main: true, Shared: true}}
+	s.Master = other
+	s.Emergencies = []*confdsvc.EmergencyNumber{
+		read[confdsvc.EmergencyNumber](t, `{"id": 1, "tenant_uuid": "`+other+`", "number": "110", "caller_id": "+1911"}`),
+		read[confdsvc.EmergencyNumber](t, `{"id": 2, "tenant_uuid": "`+acme+`", "number": "112"}`),
+		read[confdsvc.EmergencyNumber](t, `{"id": 3, "tenant_uuid": "`+acme+`", "number": "112", "context": "`+inside+`", "caller_id": "\"Berlin\" <+49305678>"}`),
+		read(t, `{"id": 4, "tenant_uuid": "`+acme+`", "number": "112", "caller_id": "+49891234", "trunks": [{"id": 2}]}`, func(n *confdsvc.EmergencyNumber) {
+			n.Users = []confdsvc.UserRef{{ID: 3, UUID: s.Users[2].UUID}}
+		}),
+	}
+	a := startReal(t, s)
+	carriers := carriers(t, a, s)
+	s.Trunks[1].OutgoingCallerIDFormat = "national"
+	a.set(s)
+	a.apply()
+	a.clean("the first apply")
+	first, second := carriers[0], carriers[1]
+	phones := map[string]*phone{}
+	all := []*phone{first, second}
+	for _, name := range []string{"bob", "carol", "dave"} {
+		phones[name] = a.phone(t, name)
+		all = append(all, phones[name])
+	}
+	call := func(who, number string, by *phone, from string) {
+		t.Helper()
+		if _, got := phones[who].dial(number); got != 200 {
+			t.Fatalf("%s dials %s: %d\n%s", who, number, got, a.log()[a.read:])
+		}
+		by.saw("rings")
+		if c := by.current(); c == nil || !strings.Contains(c.invite.get("From"), from) || !strings.Contains(c.invite.first, "sip:"+number[len(number)-3:]+"@") {
+			t.Errorf("%s dials %s: %q", who, number, c.invite.get("From"))
+		}
+		a.rest(who+" dials "+number, "answer", all)
+	}
+	if _, got := phones["dave"].dial("0123"); got != 486 {
+		t.Errorf("a call that is none gets %d", got)
+	}
+	a.rest("a closed schedule", "answer", all)
+	a.store(bob, "dnd", "1")
+	call("bob", "112", first, `"Berlin" <sip:+49305678@`)
+	call("bob", "0112", first, "<sip:+49305678@") // behind the digit of calls to the outside
+	call("bob", "110", first, "<sip:+49301234@")  // of the installation, with the tenant's number
+	call("carol", "112", second, "<sip:0891234@")
+	first.when("503 Service Unavailable")
+	call("bob", "112", second, `"Berlin" <sip:0305678@`)
+	first.when("404 Not Found")
+	call("bob", "110", second, "<sip:0301234@")
+	first.when("busy")
+	call("dave", "112", second, "<sip:0305678@")
 }

@@ -149,7 +149,7 @@ func (p *ParkingLot) fits(ctx context.Context, c store.Conn, in string) error {
 	return err
 }
 
-// isNoSlot refuses a number at which calls of a lot wait, in the context of the lot's extension, and to move that to where its slots are taken.
+// isNoSlot refuses an emergency number, and a number at which calls of a lot wait, in the context of the lot's extension, and to move that to where its slots are taken.
 func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 	if x.ID != 0 {
 		own, err := store.Select[*ParkingLot](ctx, c, `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
@@ -161,8 +161,11 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 			return err
 		}
 	}
-	lots, err := lotsIn(ctx, c, x.Context)
+	lots, err := store.Select[*ParkingLot](ctx, c, inContext+" UNION ALL "+emergencyLots, x.Context, x.Exten) // one statement for both
 	for _, lot := range lots {
+		if lot.ID == 0 {
+			return apierr.New(apierr.Invalid, "Extension '%s' is an emergency number, of the tenant or of the installation: choose another", x.Exten).On("exten")
+		}
 		if lot.holds(x.Exten) {
 			return style.Storedf("ParkingLot already exists ('parking_lot_id': %d, 'exten': '%s')", lot.ID, x.Exten).On("exten")
 		}
@@ -170,10 +173,12 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 	return err
 }
 
+// inContext reads the lots with a number in a context.
+const inContext = `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
+	JOIN confd_parkinglot_extension px ON px.parkinglot_id = p.id JOIN confd_extension x ON x.id = px.extension_id WHERE x.context = $1`
+
 func lotsIn(ctx context.Context, c store.Conn, in string) ([]*ParkingLot, error) {
-	return store.Select[*ParkingLot](ctx, c, `
-		SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
-		JOIN confd_parkinglot_extension px ON px.parkinglot_id = p.id JOIN confd_extension x ON x.id = px.extension_id WHERE x.context = $1`, in)
+	return store.Select[*ParkingLot](ctx, c, inContext, in)
 }
 
 // isSlot refuses a function key for a number that the lot does not have.

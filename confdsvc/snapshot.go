@@ -13,6 +13,8 @@ import (
 type Snapshot struct {
 	// Slugs are the tenants' short names, by UUID.
 	Slugs map[string]string
+	// Master is the UUID of the master tenant, of which the emergency numbers are everybody's.
+	Master string
 
 	Contexts        []*Context
 	Users           []*User
@@ -36,6 +38,7 @@ type Snapshot struct {
 	Transports      []*SIPTransport
 	Trunks          []*Trunk
 	PhoneNumbers    []*PhoneNumber
+	Emergencies     []*EmergencyNumber
 	// Endpoints have the options of their templates.
 	Endpoints []*EndpointSIP
 
@@ -106,7 +109,9 @@ type reading func(ctx context.Context, c store.Conn, e *crud.Engine) error
 func (s *Snapshot) parts() []reading {
 	return []reading{
 		func(ctx context.Context, c store.Conn, _ *crud.Engine) (err error) {
-			s.Slugs, err = tenant.Slugs(ctx, c)
+			if s.Slugs, err = tenant.Slugs(ctx, c); err == nil {
+				s.Master, err = tenant.Master(ctx, c)
+			}
 			return err
 		},
 		rows(&s.Contexts, nil),
@@ -131,6 +136,7 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.Transports, nil),
 		rows(&s.Trunks, nil),
 		rows(&s.PhoneNumbers, nil),
+		withLinks(&s.Emergencies),
 		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
 		s.mergeTemplates,
 		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),
