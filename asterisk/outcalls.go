@@ -16,6 +16,7 @@ func init() {
 	parts = append(parts,
 		part{"extensions.conf", 2, "outcalls", writeOutcalls},
 		part{"extensions.conf", 2, "outgoing callers", writeOutgoingCallers},
+		part{"extensions.conf", 2, "outgoing limits", writeLimits},
 	)
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, o := range p.Outcalls {
@@ -64,6 +65,10 @@ const hides = `${IF($["${RINGFENCE_HIDDEN}" = "1"]?f(${CALLERID(num)})u(prohib))
 // answer, or does not exist.
 func writeOutcalls(p *plan, w *conf.Writer) {
 	w.Section("ringfence-outcalls")
+	limited := map[string]bool{} // tenants
+	for _, l := range p.callLimits() {
+		limited[l.tenantUUID] = true
+	}
 	for _, o := range p.Outcalls {
 		if !o.Enabled {
 			continue
@@ -87,14 +92,23 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		if o.RingTime != nil && *o.RingTime > 0 {
 			seconds = fmt.Sprint(min(*o.RingTime, longestRing))
 		}
+		if limited[o.TenantUUID] {
+			steps = append(steps,
+				step{"Gosub", fmt.Sprintf("ringfence-limit,call,1(%s,%s)", id, o.TenantUUID)}, step{"GotoIf", `$["${GOSUB_RETVAL}" != ""]?ringfence-outgoing,full,1`})
+		}
 		for _, one := range o.Trunks {
-			if dial := p.dialBy(one.ID, o.TenantUUID); dial != "" {
-				steps = append(steps,
-					step{"Gosub", fmt.Sprintf("ringfence-account,outbound,1(%d)", one.ID)},
-					step{"Set", "CALLERID(num)=" + p.formatted(one.ID)},
-					step{"Dial", dial + "," + seconds + ",${RINGFENCE_CALLER_OPTIONS}" + hides},
-					step{"Gosub", "ringfence-outgoing,next,1"})
+			dial := p.dialBy(one.ID, o.TenantUUID)
+			if dial == "" {
+				continue
 			}
+			dial += "," + seconds + ",${RINGFENCE_CALLER_OPTIONS}" + hides
+			steps = append(steps, step{"Gosub", fmt.Sprintf("ringfence-account,outbound,1(%d)", one.ID)}, step{"Set", "CALLERID(num)=" + p.formatted(one.ID)})
+			if limited[o.TenantUUID] { // a trunk that is full is not tried
+				dial += fmt.Sprintf("b(ringfence-limit^leg^1(trunk-%[1]d))U(ringfence-limit^trunk-%[1]d)", one.ID)
+				steps = append(steps,
+					step{"Gosub", fmt.Sprintf("ringfence-limit,each,1(may,trunk-%d)", one.ID)}, step{"GotoIf", `$["${GOSUB_RETVAL}" != ""]?$[${PRIORITY} + 3]`})
+			}
+			steps = append(steps, step{"Dial", dial}, step{"Gosub", "ringfence-outgoing,next,1"})
 		}
 		p.writeEntry(w, entry{exten: id, about: o.Name, steps: append(steps, step{"Goto", "ringfence-outgoing,full,1"})})
 	}
@@ -116,6 +130,57 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		p.writeEntries(w, all)
 	}
 	p.writeEmergencies(w)
+}
+
+// callLimit is a limit of calls to the outside, by the name that the library's ringfence-limit knows it by.
+type callLimit struct {
+	tenantUUID, name          string
+	calls, perMinute, minutes int64 // 0: none
+}
+
+// limitOf reads a limit of an object. Without any, the name is empty.
+func limitOf(tenantUUID, kind string, key any, l confdsvc.CallLimits) callLimit {
+	number := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
+	}
+	limit := callLimit{tenantUUID, fmt.Sprintf("%s-%v", kind, key), number(l.MaxCalls), number(l.MaxCallsPerMinute), number(l.MaxMinutesPerDay)}
+	if limit.calls+limit.perMinute+limit.minutes == 0 {
+		limit.name = ""
+	}
+	return limit
+}
+
+// callLimits returns all limits of calls to the outside that there are.
+func (p *plan) callLimits() []callLimit {
+	var all []callLimit
+	for _, t := range p.Tenants {
+		all = append(all, limitOf(t.UUID, "tenant", t.UUID, t.CallLimits))
+	}
+	for _, t := range p.Trunks {
+		all = append(all, limitOf(t.TenantUUID, "trunk", t.ID, t.CallLimits))
+	}
+	for _, o := range p.Outcalls {
+		all = append(all, limitOf(o.TenantUUID, "outcall", o.ID, o.CallLimits))
+	}
+	for _, u := range p.Users {
+		all = append(all, limitOf(u.TenantUUID, "user", u.UUID, u.CallLimits))
+	}
+	return slices.DeleteFunc(all, func(l callLimit) bool { return l.name == "" })
+}
+
+// writeLimits writes the limits of calls to the outside. The library says what asks for them.
+func writeLimits(p *plan, w *conf.Writer) {
+	w.Section("ringfence-limits")
+	var all []entry
+	for _, l := range p.callLimits() {
+		all = append(all, entry{exten: l.name, steps: []step{
+			{"Gosub", fmt.Sprintf("ringfence-limit,${ARG1},1(%s,%d,%d,%d)", l.name, l.calls, l.perMinute, l.minutes)}, {"Return", "${GOSUB_RETVAL}"},
+		}})
+	}
+	p.writeEntries(w, all)
 }
 
 // outcallFault says why no call goes out by an outcall, or nothing.
@@ -168,7 +233,8 @@ func writeOutgoingCallers(p *plan, w *conf.Writer) {
 		if shown != nil {
 			p.writeEntry(w, entry{exten: "c" + u.UUID, steps: append(shown, step{"Return", ""})})
 		}
-		if p.writePermissions(w, "p"+u.UUID, u.TenantUUID, append(byGroup[u.ID], p.UserCallPermissions[u.ID]...), text(u.CallPermissionPassword)) || shown != nil {
+		if p.writePermissions(w, "p"+u.UUID, u.TenantUUID, append(byGroup[u.ID], p.UserCallPermissions[u.ID]...), text(u.CallPermissionPassword)) || shown != nil ||
+			limitOf("", "", "", u.CallLimits).name != "" {
 			for _, lineID := range p.UserLines[u.ID] {
 				if e := p.endpoints[p.LineSIP[lineID]]; e != nil && p.mainUser(lineID) == u {
 					sendsOn = append(sendsOn, entry{exten: channelSum("PJSIP/" + e.Name), steps: []step{{"Return", u.UUID}}})

@@ -89,6 +89,8 @@ var expected = []expectation{
 	expect(`WARNING.* app_disa\.c: .*got bad password`, "a wrong PIN"),
 	expect(`ERROR.* chan_pjsip\.c: Session already DISCONNECTED`, "a telephone that ends a call while Asterisk tells it something"),
 	expect(`WARNING.* Taskprocessor 'stasis/m:manager:core-\w+' queue reached`, "what the managers are told of 200 calls at once waits for a busy machine"),
+	expect(`WARNING.* Call limit reached: limit=`, "docs/asterisk.md"),
+	expect(`WARNING.* Abnormal 'Gosub\(ringfence-limit,leg,1`, "calls at the very same moment, of which some are too many"),
 	// Of telephones that hang up just now.
 	expect(`ERROR.* iostream\.c: SSL_shutdown\(\) failed`, "a browser is closed"),
 	expect(`No audio available on|Couldn't read username|Unable to write frametype`, "while Asterisk plays, asks or records"),

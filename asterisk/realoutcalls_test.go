@@ -2,11 +2,33 @@ package asterisk_test
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/confdsvc"
 )
+
+// startCarriers starts an Asterisk with a company whose telephones call 0 and a number outside by two trunks: telephones stand for their carriers.
+func startCarriers(t *testing.T, s *confdsvc.Snapshot) (a *pbxUnderTest, first, second *phone) {
+	t.Helper()
+	const outside = "ctx-acme-outcall-1"
+	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
+	s.Outcalls = []*confdsvc.Outcall{
+		read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "ring_time": 20, "trunks": [{"id": 1}, {"id": 2}],
+			"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1, "prefix": "33", "external_prefix": "+"}]}`),
+	}
+	a = startReal(t, s)
+	both := carriers(t, a, s)
+	return a, both[0], both[1]
+}
 
 // carriers gives a company two trunks, to telephones that stand for their carriers.
 func carriers(t *testing.T, a *pbxUnderTest, s *confdsvc.Snapshot) []*phone {
@@ -42,20 +64,11 @@ func TestRealOutgoingCalls(t *testing.T) {
 		read[confdsvc.CallPermission](t, `{"id": 4, "tenant_uuid": "`+acme+`", "name": "Nobody", "mode": "deny", "enabled": true, "extensions": ["0666"]}`),
 	}
 	s.UserCallPermissions = map[confdsvc.ID][]confdsvc.ID{2: {1, 2}, 3: {3}}
-	const outside = "ctx-acme-outcall-1"
-	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
-	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
-	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
-	s.Outcalls = []*confdsvc.Outcall{
-		read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "ring_time": 20, "trunks": [{"id": 1}, {"id": 2}], "call_permissions": [{"id": 4}],
-			"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1, "prefix": "33", "external_prefix": "+"}]}`),
-	}
-	a := startReal(t, s)
-	carriers := carriers(t, a, s)
+	a, first, second := startCarriers(t, s)
+	s.Outcalls[0].CallPermissions = []confdsvc.OutcallPermission{{CallPermissionRef: confdsvc.CallPermissionRef{ID: 4}}}
 	a.set(s)
 	a.apply()
 	a.clean("the first apply")
-	first, second := carriers[0], carriers[1]
 	phones := map[string]*phone{}
 	all := []*phone{first, second}
 	for _, name := range []string{"alice", "bob", "carol", "dave"} {
@@ -263,4 +276,129 @@ func TestRealEmergencyCalls(t *testing.T) {
 	call("bob", "110", second, "<sip:0301234@")
 	first.when("busy")
 	call("dave", "112", second, "<sip:0305678@")
+}
+
+// Calls to the outside are limited: at once, within a minute, and by the minutes of a day. The log says so, as the documented filter reads it.
+func TestRealCallLimits(t *testing.T) {
+	s := office(t)
+	for _, u := range s.Users {
+		u.CallTransferEnabled = new(true)
+	}
+	dave := s.Users[3]
+	s.Tenants = []*confdsvc.Tenant{{UUID: acme}}
+	a, first, second := startCarriers(t, s)
+	limits := []*confdsvc.CallLimits{&s.Tenants[0].CallLimits, &s.Outcalls[0].CallLimits, &s.Trunks[0].CallLimits, &s.Trunks[1].CallLimits, &dave.CallLimits}
+	limited := func(one *confdsvc.CallLimits, to confdsvc.CallLimits) {
+		t.Helper()
+		for _, l := range limits {
+			*l = confdsvc.CallLimits{}
+		}
+		*one = to
+		a.set(s)
+		a.apply()
+		a.clean("limits")
+	}
+	limited(&s.Trunks[0].CallLimits, confdsvc.CallLimits{MaxCalls: new(int64(1))})
+	phones, all := map[string]*phone{}, []*phone{first, second}
+	for _, name := range []string{"alice", "bob", "carol", "dave"} {
+		phones[name] = a.phone(t, name)
+		all = append(all, phones[name])
+	}
+	rest := func(when string) { t.Helper(); a.rest(when, "answer", all) }
+	dial := func(who string, want int) *call {
+		t.Helper()
+		c, got := phones[who].dial("01234")
+		if got != want {
+			t.Fatalf("%s dials: %d, want %d\n%s", who, got, want, a.log()[a.read:])
+		}
+		return c
+	}
+	told := func(limit, of string) {
+		t.Helper()
+		a.said("Call limit reached: limit=" + limit + " of=" + of + " tenant=" + acme + " user=")
+	}
+
+	dial("dave", 200)
+	first.saw("rings")
+	dial("carol", 200) // by the next trunk
+	second.saw("rings")
+	told("max_calls", "trunk-1")
+	rest("a full trunk")
+	dial("carol", 200) // there is room again
+	first.saw("rings")
+	rest("a trunk with room")
+
+	limited(&dave.CallLimits, confdsvc.CallLimits{MaxCalls: new(int64(1))})
+	c := dial("dave", 200)
+	dial("dave", 503)
+	told("max_calls", "user-"+dave.UUID)
+	filter := regexp.MustCompile(`failregex = (.+)`).FindStringSubmatch(documentation(t))
+	line := regexp.MustCompile(`(?m)^.*WARNING\[.*Call limit reached.*$`).FindString(a.log()[a.read:])
+	found := regexp.MustCompile(strings.ReplaceAll(filter[1], "<HOST>", `\[?(?P<host>[0-9a-fA-F.:]+?)\]?`)).FindStringSubmatch(line)
+	if len(found) != 2 || found[1] != "127.0.0.1" {
+		t.Errorf("the filter %s finds %q in %s", filter[1], found, line)
+	}
+	dial("carol", 200) // who has no limit
+	c.transfer("102", nil)
+	phones["bob"].saw("answers")
+	dial("dave", 503) // the call goes on without him, and still is his
+	rest("a user's limit")
+	dial("dave", 200)
+	rest("a user with room")
+
+	limited(&s.Outcalls[0].CallLimits, confdsvc.CallLimits{MaxCallsPerMinute: new(int64(1))})
+	for minute := ""; minute != time.Now().Format("1504"); { // once more if the minute has ended meanwhile
+		minute = time.Now().Format("1504")
+		a.cli("dialplan set global RINGFENCE_BEGAN_outcall-1 0-0")
+		dial("carol", 200)
+		_, got := phones["bob"].dial("01234")
+		if minute == time.Now().Format("1504") && got != 503 {
+			t.Fatalf("a second call within a minute: %d", got)
+		}
+	}
+	told("max_calls_per_minute", "outcall-1")
+	rest("an outgoing call's limit")
+
+	limited(&s.Tenants[0].CallLimits, confdsvc.CallLimits{MaxMinutesPerDay: new(int64(1))})
+	tenant, today := "tenant-"+acme, time.Now().Format("20060102")
+	kept := func(key string) string {
+		_, value, _ := strings.Cut(strings.TrimSpace(a.cli("database get ringfence-minutes "+key)), "Value: ")
+		return value
+	}
+	a.cli("database put ringfence-minutes day " + today)
+	a.cli("database put ringfence-minutes " + tenant + " 58")
+	dial("carol", 200).ended()
+	wait(t, "the minute is used up", func() bool { n, _ := strconv.Atoi(kept(tenant)); return n >= 60 }, func() string { return kept(tenant) })
+	dial("bob", 503)
+	told("max_minutes_per_day", tenant)
+	rest("a tenant's limit")
+	a.cli("database put ringfence-minutes day 20000101")
+	dial("bob", 200)
+	rest("another day")
+	wait(t, "another day begins", func() bool { return kept("day") == today && len(kept(tenant)) == 1 }, func() string { return kept("day") + " " + kept(tenant) })
+
+	limited(&s.Tenants[0].CallLimits, confdsvc.CallLimits{MaxCalls: new(int64(2))})
+	var work sync.WaitGroup
+	var answered atomic.Int64
+	for i := range 12 {
+		work.Go(func() {
+			if c, _ := all[2+i%4].dial("01234"); c != nil {
+				answered.Add(1)
+			}
+		})
+	}
+	work.Wait()
+	if n := first.count("rings") + second.count("rings"); n > 2 || answered.Load() > 2 {
+		t.Errorf("of 12 calls at once the carriers get %d, where 2 may be", n)
+	}
+	rest("calls at once")
+}
+
+func documentation(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/asterisk.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

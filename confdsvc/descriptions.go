@@ -105,6 +105,8 @@ var docs = map[string]string{
 	"line_id":                "The number of the line.",
 	"lines":                  "The lines.",
 	"location":               "The path of what was made; null if nothing was.",
+	"max_calls_per_minute":   "Calls to the outside that begin within a minute of the clock. Null or 0: no limit.",
+	"max_minutes_per_day":    "Minutes of calls to the outside on one day of Asterisk's machine. Null or 0: no limit.",
 	"max_messages":           "How many messages are kept at most; null is the general setting.",
 	"message":                "What was refused and why, for people.",
 	"method":                 "The method of the request.",

@@ -12,12 +12,20 @@ type Outcall struct {
 	RingTime             *int64  `db:"ring_time" json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds, for each trunk. Null: no limit."`
 	Description          *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	Enabled              bool    `db:"enabled" json:"enabled" default:"true"`
+	CallLimits
 	crud.Hrefs
 
 	CallPermissions []OutcallPermission `json:"call_permissions" readOnly:"true"`
 	Extensions      []DialPattern       `json:"extensions" readOnly:"true" doc:"The numbers that may be dialled."`
 	Schedules       []OutcallSchedule   `json:"schedules" readOnly:"true"`
 	Trunks          []OutcallTrunk      `json:"trunks" readOnly:"true" doc:"By which calls go, in the order in which they are tried."`
+}
+
+// CallLimits keep calls to the outside from becoming dear: those of a trunk, of an outgoing call, of a user, or of a tenant. Null and 0 are no limit.
+type CallLimits struct {
+	MaxCalls          *int64 `db:"max_calls" json:"max_calls" minimum:"0" maximum:"1000000" doc:"Calls to the outside at once. Null or 0: no limit."`
+	MaxCallsPerMinute *int64 `db:"max_calls_per_minute" json:"max_calls_per_minute" minimum:"0" maximum:"1000000"`
+	MaxMinutesPerDay  *int64 `db:"max_minutes_per_day" json:"max_minutes_per_day" minimum:"0" maximum:"1000000"`
 }
 
 // OutcallRef is an outgoing call as other objects show it.

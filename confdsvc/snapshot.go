@@ -16,6 +16,7 @@ type Snapshot struct {
 	// Master is the UUID of the master tenant, of which the emergency numbers are everybody's.
 	Master string
 
+	Tenants         []*Tenant
 	Contexts        []*Context
 	Users           []*User
 	Lines           []*Line
@@ -114,6 +115,7 @@ func (s *Snapshot) parts() []reading {
 			}
 			return err
 		},
+		rows(&s.Tenants, nil),
 		rows(&s.Contexts, nil),
 		rows(&s.Users, userDestinations.all),
 		s.readLines,

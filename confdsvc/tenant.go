@@ -16,11 +16,12 @@ import (
 // Tenant is a tenant of the authentication service, with its default SIP templates. Deleted ones are null.
 type Tenant struct {
 	UUID      string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
-	Generated bool    `json:"sip_templates_generated" doc:"Whether the tenant's templates have been made."`
-	Global    *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid"`
-	WebRTC    *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid"`
-	Trunk     *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid"`
-	Guest     *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid"`
+	Generated bool    `json:"sip_templates_generated" readOnly:"true" doc:"Whether the tenant's templates have been made."`
+	Global    *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" readOnly:"true"`
+	WebRTC    *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" readOnly:"true"`
+	Trunk     *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" readOnly:"true"`
+	Guest     *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" readOnly:"true"`
+	CallLimits
 }
 
 func init() { resources = append(resources, declareTenants) }
@@ -29,7 +30,7 @@ func declareTenants(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Tenant]{
 		Path: "tenants", Singular: "tenant", Param: "tenant_uuid", Table: "confd_tenant", Keys: []string{"uuid"}, Owner: "uuid",
 		About: "Settings of a tenant.", Lists: []string{"uuid", "sip_templates_generated"},
-		Only:  []string{"list", "read"},
+		Only:  []string{"list", "read", "update"},
 		Order: []string{"uuid"}, Filters: []string{"uuid"}, Search: []string{"uuid"},
 		Load: func(_ context.Context, _ store.Conn, tenants []*Tenant) error {
 			for _, t := range tenants {

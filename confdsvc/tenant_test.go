@@ -19,6 +19,7 @@ func init() {
 	samples["tenants"] = crudtest.Resource{
 		Make: func(c *crudtest.Client, _ int) object { return c.Get("/tenants").List().Items[0] },
 	}
+	ours["PUT /tenants/{}"] = "confd.tenants.{}.update"
 }
 
 // The first telephone of a new tenant needs no preparation.

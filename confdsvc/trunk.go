@@ -15,6 +15,7 @@ type Trunk struct {
 	Context                *string `db:"context" json:"context" maxLength:"128" ref:"contexts.name" doc:"Where incoming calls find their numbers. Null: none."`
 	TwilioIncoming         bool    `db:"twilio_incoming" json:"twilio_incoming" default:"false" doc:"Whether calls come in from Twilio."`
 	OutgoingCallerIDFormat string  `db:"outgoing_caller_id_format" json:"outgoing_caller_id_format" default:"+E164" enum:"+E164,E164,national"`
+	CallLimits
 	crud.Hrefs
 
 	EndpointSIP    *TrunkSIP          `json:"endpoint_sip" readOnly:"true"`

@@ -51,6 +51,7 @@ type User struct {
 	Enabled                *bool     `db:"enabled" json:"enabled" null:"default" default:"true"`
 	FuncKeyTemplateID      *ID       `db:"func_key_template_id" json:"func_key_template_id" names:"funckeys/templates.id"`
 	CreatedAt              time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`
+	CallLimits
 	crud.Hrefs
 
 	Voicemail *UserVoicemail `json:"voicemail" readOnly:"true"`

@@ -43,6 +43,7 @@ exten = 101,hint,PJSIP/alice&Custom:DND101
 exten = 101,1,Set(CALLERID(name)=${DB(names/101)})
 same = n(start),GotoIf($["${DB(dnd/101)}" = "1"]?busy)
 same = n,Set(CHANNEL(musicclass)=quiet)
+same = n,Set(CHANNEL(hangup_handler_push)=ring,s,1(a,b))
 same = n,Gosub(ring,s,1(a,b))
 same = n,Dial(PJSIP/alice&Local/102@shared/n,30,tTU(ring^x)b(ring^s^1))
 same = n,GosubIf($["${X}" = "?:"]?ring,s,1(1):ring,s,deep(2))
@@ -209,6 +210,7 @@ func TestFaults(t *testing.T) {
 		{"no endpoint of a hint", "extensions.conf", "hint,PJSIP/alice", "hint,PJSIP/bob", `there is no endpoint "bob"`},
 		{"no queue", "extensions.conf", "Queue(support,t", "Queue(helpdesk,t", `there is no queue "helpdesk"`},
 		{"no mailbox", "extensions.conf", "VoiceMailMain(101@internal)", "VoiceMailMain(109@internal)", `there is no mailbox "109@internal"`},
+		{"no hangup handler", "extensions.conf", "push)=ring,s", "push)=ring,t", `"t"`},
 		{"no music of a channel", "extensions.conf", "(musicclass)=quiet", "(musicclass)=loud", `there is no class "loud"`},
 		{"no included context", "extensions.conf", "include = shared", "include = shard", `there is no context "shard"`},
 		{"a gap", "extensions.conf", "exten = *98,1,", "exten = *98,3,NoOp\nexten = *98,1,", `*98 has a gap before priority 3`},

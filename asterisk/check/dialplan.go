@@ -101,7 +101,9 @@ func (c *checker) application(at place, app, args string) {
 				c.target(at, target)
 			}
 		}
-	case "set", "mset":
+	case "set":
+		c.assignments(at, []string{args}) // its value may have commas
+	case "mset":
 		c.assignments(at, parts)
 	case "execif", "execiftime":
 		_, calls, _ := strings.Cut(outside(args, '?'), "\x00")
@@ -141,8 +143,11 @@ func (c *checker) assignments(at place, parts []string) {
 		}
 		if function, arg, ok := strings.Cut(name, "("); ok && !dynamic(function) {
 			c.function(at, strings.TrimSpace(function))
-			if function == "CHANNEL" && strings.TrimSuffix(arg, ")") == "musicclass" {
+			switch name := strings.TrimSuffix(arg, ")"); {
+			case function == "CHANNEL" && name == "musicclass":
 				c.refer(at.file, at.line, at.what, "class", value)
+			case function == "CHANNEL" && strings.HasPrefix(name, "hangup_handler_") && value != "":
+				c.target(at, value)
 			}
 		}
 	}
