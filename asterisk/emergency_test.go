@@ -71,6 +71,9 @@ func TestEmergencyNumbers(t *testing.T) {
 			t.Errorf("%s in %s: %q, want %s", at[1], at[0], got, want)
 		}
 	}
+	if got := leads(section, "4"); !slices.Contains(got, "Set(TIMEOUT(absolute)=0)") {
+		t.Errorf("a call ends by the operator's limit: %q", got)
+	}
 	if got := leads(theirs, "112"); got != nil {
 		t.Errorf("without a trunk: %q", got)
 	}
