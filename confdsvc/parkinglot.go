@@ -164,7 +164,7 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 	lots, err := store.Select[*ParkingLot](ctx, c, inContext+" UNION ALL "+emergencyLots, x.Context, x.Exten) // one statement for both
 	for _, lot := range lots {
 		if lot.ID == 0 {
-			return apierr.New(apierr.Invalid, "Extension '%s' is an emergency number, of the tenant or of the installation: choose another", x.Exten).On("exten")
+			return apierr.New(apierr.Invalid, "Extension '%s' is an emergency number of the tenant or the installation: choose another", x.Exten).On("exten")
 		}
 		if lot.holds(x.Exten) {
 			return style.Storedf("ParkingLot already exists ('parking_lot_id': %d, 'exten': '%s')", lot.ID, x.Exten).On("exten")
