@@ -149,7 +149,8 @@ func (p *ParkingLot) fits(ctx context.Context, c store.Conn, in string) error {
 	return err
 }
 
-// isNoSlot refuses an emergency number, and a number at which calls of a lot wait, in the context of the lot's extension, and to move that to where its slots are taken.
+// isNoSlot refuses an emergency number, and a number at which calls of a lot wait, in the context of the lot's extension, and to move that to where
+// its slots are taken.
 func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 	if x.ID != 0 {
 		own, err := store.Select[*ParkingLot](ctx, c, `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
