@@ -37,8 +37,8 @@ func enterConference(o *confdsvc.Conference) step {
 // roomOf is the name of the room of a conference.
 func roomOf(o *confdsvc.Conference) string { return fmt.Sprintf("ringfence-%d", o.ID) }
 
-// writeConferences writes what a call to each conference does. The room is as the call that comes first says: the profiles of confbridge.conf
-// are none of a tenant.
+// writeConferences writes what a call to each conference does. The room is as the call that comes first says, and else as the profiles of
+// confbridge.conf, which are none of a tenant.
 func writeConferences(p *plan, w *conf.Writer) {
 	w.Section("ringfence-conferences")
 	for _, o := range p.Conferences {
@@ -76,6 +76,11 @@ func (p *plan) enterRoom(o *confdsvc.Conference) (steps []step) {
 	set := func(what, option, value string) {
 		steps = append(steps, step{"Set", "CONFBRIDGE(" + what + "," + option + ")=" + value})
 	}
+	for _, profile := range [][2]string{{"bridge", bridgeProfile}, {"user", userProfile}} {
+		if p.hasProfile(profile[1]) {
+			set(profile[0], "template", profile[1])
+		}
+	}
 	if o.MaxUsers > 0 {
 		set("bridge", "max_members", fmt.Sprint(o.MaxUsers))
 	}
@@ -92,5 +97,9 @@ func (p *plan) enterRoom(o *confdsvc.Conference) (steps []step) {
 		set("user", "music_on_hold_class", class)
 	}
 	set("user", "admin", "${RINGFENCE_ADMIN}")
-	return append(steps, step{"ConfBridge", roomOf(o)}, step{"Hangup", ""})
+	room := roomOf(o)
+	if p.hasProfile(userMenu) && p.hasProfile(adminMenu) {
+		room += `,,,${IF($["${RINGFENCE_ADMIN}" = "yes"]?` + adminMenu + ":" + userMenu + ")}"
+	}
+	return append(steps, step{"ConfBridge", room}, step{"Hangup", ""})
 }

@@ -1,9 +1,11 @@
 package asterisk
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 )
 
 func init() {
@@ -11,15 +13,21 @@ func init() {
 }
 
 // writeFeatures writes the codes that work during a call, for whom Dial's options let use them, and the code that picks up a call
-// that rings in one's group: that of the pickup of one number, without the number.
+// that rings in one's group: that of the pickup of one number, without the number, or the section's own while there is none.
 func writeFeatures(p *plan, w *conf.Writer) {
+	const file, general = "features.conf", "features/general"
 	w.Section("general")
 	pickup, _ := openCode(p.features["pickup"])
-	w.Set("pickupexten", strings.TrimSpace(pickup))
+	pickup = strings.TrimSpace(pickup)
+	typed := p.Section(general)["pickupexten"]
+	if pickup != "" && typed != "" && typed != pickup {
+		p.leave(leftout.Omission{Kind: "section", Key: file, Name: general, Option: "pickupexten"}, "the service code pickup is another one, and is enabled")
+	}
+	w.Set("pickupexten", cmp.Or(pickup, typed))
+	p.writeOptionsOf(w, file, general, "pickupexten")
 	w.Section("featuremap")
-	w.Set("blindxfer", "*1")
-	w.Set("atxfer", "*2")
-	w.Set("automixmon", "*3")
-	w.Set("disconnect", "*0")
+	p.writeOptionsOf(w, file, "features/featuremap")
+	// The keys for recordings start what Asterisk itself has for them, and no application.
+	w.Set("automixmon", p.Section("features/applicationmap")["togglerecord"])
 	w.Section("applicationmap")
 }

@@ -90,7 +90,7 @@ type golden struct {
 
 func goldens(t *testing.T) map[string]golden {
 	return map[string]golden{
-		"company": {"pjsip.conf extensions.conf voicemail.conf queues.conf features.conf musiconhold.conf res_parking.conf", func(*confdsvc.Snapshot) {}},
+		"company": {"pjsip.conf extensions.conf voicemail.conf queues.conf features.conf musiconhold.conf res_parking.conf confbridge.conf rtp.conf", func(*confdsvc.Snapshot) {}},
 		"fallbacks": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			f := &s.Users[0].Fallbacks
 			f.Busy, f.NoAnswer = to(t, `{"type": "voicemail", "voicemail_id": 1, "greeting": "busy", "skip_instructions": true}`), to(t, `{"type": "group", "group_id": 1, "ring_time": 12.5}`)

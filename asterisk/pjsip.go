@@ -31,11 +31,17 @@ func writeSIPGlobal(p *plan, w *conf.Writer) {
 		}
 		w.Section(name)
 		w.Set("type", name)
-		if name == "global" {
-			w.Set("user_agent", "Ringfence")
-			// A telephone behind the address of a trunk is still a telephone.
-			w.Set("endpoint_identifier_order", "username,auth_username,ip,header,request_uri,anonymous")
+		options := p.Section("pjsip/" + name)
+		if name == "system" && len(options) > 0 {
+			w.Comment("Asterisk reads this section only when it starts: a change of it needs a restart.")
 		}
+		if options["endpoint_identifier_order"] != "" {
+			w.Comment("Asterisk reads endpoint_identifier_order only when it starts: a change of it needs a restart.")
+		}
+		if name == "global" && options["user_agent"] == "" {
+			w.Set("user_agent", "Ringfence")
+		}
+		p.writeOptionsOf(w, "pjsip.conf", "pjsip/"+name)
 	}
 }
 

@@ -70,7 +70,7 @@ var expected = []expectation{
 	expect(`WARNING.* bridge_holding\.c: Failed to start moh`, "the test's folder has no music"),
 	expect(`res_musiconhold\.c: No music on hold classes`, "before the first apply there are none"),
 	// Of every reload, whatever is in the files.
-	expect(`NOTICE.* (Adding default_menu menu to app_confbridge|Adding default profile to res_parking)`, "the test's folder has no lot and no menu of Asterisk's own"),
+	expect(`NOTICE.* (Adding default_(menu menu|bridge profile|user profile) to app_confbridge|Adding default profile to res_parking)`, "the test's folder has no lot, profile and menu of Asterisk's own"),
 	expect(`NOTICE.* Type 'system' is not reloadable`, "docs/asterisk.md"),
 	expect(`NOTICE.* queuerules\.conf has not changed`, "docs/asterisk.md"),
 	expect(`NOTICE.*secret\.conf, using secret from config file`, "docs/asterisk.md: the mailbox has no PIN of a telephone"),
@@ -93,7 +93,7 @@ var expected = []expectation{
 	expect(`WARNING.* Abnormal 'Gosub\(ringfence-limit,leg,1`, "calls at the very same moment, of which some are too many"),
 	// Of telephones that hang up just now.
 	expect(`ERROR.* iostream\.c: SSL_shutdown\(\) failed`, "a browser is closed"),
-	expect(`No audio available on|Couldn't read username|Unable to write frametype`, "while Asterisk plays, asks or records"),
+	expect(`WARNING.* Failed to playback file 'conf-\w+' to channel|No audio available on|Couldn't read username|Unable to write frametype`, "while Asterisk plays, asks or records"),
 }
 
 // clean checks that the log has no complaint since the last time.

@@ -118,7 +118,7 @@ func TestRealMenus(t *testing.T) {
 		wrong.press("98#")
 	}
 	wrong.ended()
-	pin(alice, "34")
+	leads := pin(alice, "34")
 	wait(t, "Alice leads", func() bool {
 		for line := range strings.Lines(a.cli("confbridge list ringfence-2")) {
 			if fields := strings.Fields(line); strings.Contains(line, "alice") && len(fields) > 1 && strings.Contains(fields[1], "A") {
@@ -128,6 +128,14 @@ func TestRealMenus(t *testing.T) {
 		return false
 	}, func() string { return a.cli("confbridge list ringfence-2") })
 	pin(bobPhone, "12").ended() // it is full
+	leads.press("2")
+	heard("conf-lockednow")
+	davePhone.current().press("2") // who does not lead has no such key
+	davePhone.current().press("1")
+	heard("conf-muted")
+	if got := a.cli("confbridge list"); !strings.Contains(got, "Yes") {
+		t.Errorf("the conference is locked no longer: %s", got)
+	}
 	rest("a conference with a PIN")
 
 	s.Users[0].RingSeconds = new(int64(29)) // the dialplan is reloaded, and the lots are not

@@ -44,7 +44,9 @@ type Snapshot struct {
 	Endpoints []*EndpointSIP
 
 	VoicemailGeneral map[string]string
-	Zones            []ZoneMessage
+	// Sections are the options that are stored of sections of Asterisk's own files, by their paths: see [Snapshot.Section].
+	Sections map[string]map[string]string
+	Zones    []ZoneMessage
 
 	Includes             map[ID][]ID     // contexts that a context includes, in order
 	UserLines            map[ID][]ID     // the lines of a user, the main one first
@@ -142,6 +144,7 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
 		s.mergeTemplates,
 		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),
+		s.readSections,
 		document(func(zones *ZoneMessages) { s.Zones = zones.Items.V }),
 		lists(contextIncludes, &s.Includes),
 		lists(userLines, &s.UserLines),

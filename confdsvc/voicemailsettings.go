@@ -19,7 +19,7 @@ import (
 // VoicemailGeneral holds the settings of all voicemails of the installation: the section general of voicemail.conf.
 type VoicemailGeneral struct {
 	TenantUUID string         `db:"tenant_uuid" json:"-"`
-	Options    SectionOptions `db:"options" json:"options" required:"true" default:"{}"`
+	Options    SectionOptions `db:"options" json:"options" required:"true" default:"{}" example:"{\"maxmsg\": \"100\"}"`
 }
 
 // SectionOptions are the options of a section of the telephone system's configuration, by their names. The code that writes the
@@ -36,8 +36,8 @@ func (SectionOptions) JSONSchema() *rest.Schema {
 	return &rest.Schema{
 		Doc: "The values of the options by their names, both text. In a body also a list of objects with `key` and `value`, of which the last counts. " +
 			fmt.Sprintf("There are at most %d, with names of at most %d characters and values of at most %d.", sectionSize, optionName, optionValue),
-		Multiline: true, Example: json.RawMessage(`{"maxmsg": "100"}`),
-		Check: func(value any) []apierr.Field { _, wrong := sectionOptions(value); return wrong },
+		Multiline: true,
+		Check:     func(value any) []apierr.Field { _, wrong := sectionOptions(value); return wrong },
 	}
 }
 

@@ -78,7 +78,7 @@ func blamed(files generation.Files, found []check.Finding) Refused {
 	refused := Refused{}
 	for _, f := range found {
 		name := sectionAt(files, f)
-		general := f.File == "features.conf" || f.File == "extensions.conf" && !strings.Contains(name, "@")
+		general := f.File == "features.conf" || f.File == "rtp.conf" || f.File == "extensions.conf" && !strings.Contains(name, "@")
 		if general || isStamp(name) || len(sectionIn(files, [2]string{f.File, name})) == 0 {
 			return nil
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // unasked are the files whose content Asterisk cannot be asked for.
-var unasked = map[string]bool{"features.conf": true, "musiconhold.conf": true}
+var unasked = map[string]bool{"features.conf": true, "musiconhold.conf": true, "rtp.conf": true}
 
 // running is the Asterisk that runs.
 type running struct {
@@ -71,6 +71,7 @@ func (a *running) Verify(ctx context.Context, from, files generation.Files) erro
 		{"queues.conf", "queues", "app_queue", a.missingQueues},
 		{"voicemail.conf", "mailboxes", "app_voicemail, and noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
 		{"res_parking.conf", "parking lots", "res_parking", a.missingLots},
+		{"confbridge.conf", "profiles of conferences", "app_confbridge", a.missingProfiles},
 		{"extensions.conf", "contexts", "pbx_config", a.verifyDialplan},
 	} {
 		if files[one.file] == nil {
@@ -190,6 +191,26 @@ func (a *running) missingLots(ctx context.Context, f *conf.File) ([]string, erro
 		want = append(want, section.Name)
 	}
 	return a.missing(ctx, want, ami.ParkingLots, nil)
+}
+
+// missingProfiles looks for the profiles and menus of conferences by their names: a reload of them answers whether it has taken the file.
+func (a *running) missingProfiles(ctx context.Context, f *conf.File) (missing []string, err error) {
+	there := map[string]bool{}
+	for _, kind := range []string{"profile bridges", "profile users", "menus"} {
+		lines, err := ami.Command(ctx, a.client, "confbridge show "+kind)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range lines {
+			there[strings.TrimSpace(line)] = true
+		}
+	}
+	for _, section := range f.Sections {
+		if !there[section.Name] {
+			missing = append(missing, section.Name)
+		}
+	}
+	return missing, nil
 }
 
 func (a *running) missingMailboxes(ctx context.Context, f *conf.File) ([]string, error) {

@@ -13,6 +13,8 @@ var readers = []reader{
 	{"voicemail.conf", "app_voicemail", ""},
 	{"musiconhold.conf", "res_musiconhold", ""},
 	{"features.conf", "features", ""},
+	{"rtp.conf", "res_rtp_asterisk", ""},
+	{"confbridge.conf", "app_confbridge", ""},
 	{"res_parking.conf", "res_parking", ""},
 	{"extensions.conf", "pbx_config", ""},
 	{"queues.conf", "app_queue", ""},

@@ -1,0 +1,207 @@
+package confdsvc
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Section is a section of one of Asterisk's own files. There is one of each for the whole installation.
+type Section struct {
+	TenantUUID string `db:"tenant_uuid" json:"-"`
+	// Options are nil while nothing is stored: then those count that a new installation has.
+	Options SectionOptions `db:"options" json:"options" required:"true"`
+}
+
+func (s *Section) section() *Section { return s }
+
+// asteriskSection says which options a section may have. Asterisk runs programs, or leads calls, by some: so there is no other way to write one.
+type asteriskSection struct {
+	// path is where it is, below asterisk/: the file and the section.
+	path string
+	// kinds are the options by their names.
+	kinds map[string]optionKind
+	// first are the options of a new installation, and needs those that must be sent.
+	first map[string]string
+	needs []string
+	// check, if set, says what is wrong with options of which each alone is right.
+	check func(options map[string]string) string
+}
+
+// optionKind is what an option may be.
+type optionKind struct {
+	form func() *regexp.Regexp
+	says string // what it must be, in words
+	// never says why an option that Asterisk has cannot be set.
+	never string
+}
+
+// sections are all sections, by their paths.
+var sections = map[string]*asteriskSection{}
+
+// declareSection adds a section, which has a type of its own and a table confd_asterisk_file_section.
+func declareSection[T any, P interface {
+	*T
+	section() *Section
+}](s asteriskSection) {
+	sections[s.path] = &s
+	name := strings.ReplaceAll("asterisk_"+s.path, "/", "_")
+	clientIDs["read_"+name] = "list_" + name
+	helps[reflect.TypeFor[T]().Name()+".options"] = "The options by their names. There may be " + strings.Join(s.names(), ", ") + "."
+	sectionParts = append(sectionParts, func(all map[string]map[string]string) reading {
+		return document(func(o *T) { all[s.path] = P(o).section().Options.V })
+	})
+	resources = append(resources, func(e *crud.Engine) {
+		crud.Document[T]{
+			Resource: crud.Resource[T]{
+				Path: "asterisk/" + s.path, Singular: name, Table: "confd_" + name, Scope: crud.Master, Only: []string{"read", "update"},
+				Validate: func(_ context.Context, _ store.Conn, change *crud.Change[T]) error {
+					return s.refuse(P(change.New).section().Options.V)
+				},
+			},
+			Blank: func(fresh *T) any {
+				P(fresh).section().Options.V = maps.Clone(s.first)
+				return fresh
+			},
+		}.On(e)
+	})
+}
+
+// sectionParts read the sections of a snapshot.
+var sectionParts []func(all map[string]map[string]string) reading
+
+// readSections reads the sections that are stored.
+func (s *Snapshot) readSections(ctx context.Context, c store.Conn, e *crud.Engine) error {
+	s.Sections = make(map[string]map[string]string, len(sectionParts))
+	for _, of := range sectionParts {
+		if err := of(s.Sections)(ctx, c, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Section returns the options of a section, by its path below asterisk/.
+func (s *Snapshot) Section(path string) map[string]string {
+	if options := s.Sections[path]; options != nil {
+		return options
+	}
+	return sections[path].first
+}
+
+// OptionFault says why an option cannot be in the section with a path below asterisk/, or nothing.
+func OptionFault(path, name, value string) string {
+	switch kind := sections[path].kinds[name]; {
+	case kind.never != "":
+		return "cannot be set: " + kind.never
+	case kind.form == nil:
+		return "is no option of this section"
+	case !kind.form().MatchString(value):
+		return "must be " + kind.says
+	}
+	return ""
+}
+
+// refuse refuses options that may not be written.
+func (s *asteriskSection) refuse(options map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if _, known := s.kinds[name]; !known {
+			return apierr.New(apierr.Invalid, "'options: invalid variable (%s)' must be one of (%s)", name, strings.Join(s.names(), ", ")).On("options")
+		}
+		if fault := OptionFault(s.path, name, options[name]); fault != "" {
+			return apierr.New(apierr.Invalid, "'options: %s' %s", name, fault).On("options")
+		}
+	}
+	for _, name := range s.needs {
+		if _, sent := options[name]; !sent {
+			return apierr.New(apierr.Invalid, "'options: %s' is required", name).On("options")
+		}
+	}
+	if s.check != nil {
+		if fault := s.check(options); fault != "" {
+			return apierr.New(apierr.Invalid, "'options: %s'", fault).On("options")
+		}
+	}
+	return nil
+}
+
+// names returns the options that may be written.
+func (s *asteriskSection) names() (names []string) {
+	for name, kind := range s.kinds {
+		if kind.never == "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Forms that several options have.
+var (
+	yesNo    = valueForm{`yes|no|true|false|on|off|1|0`, "yes or no"}
+	number   = valueForm{`[0-9]{1,6}`, "a number of at most six digits"}
+	positive = valueForm{`[1-9][0-9]{0,5}`, "a number from 1, of at most six digits"}
+	keys     = valueForm{`[0-9*#A-D]{1,10}`, "one to ten keys of a telephone, such as *2"}
+	aSound   = valueForm{`[A-Za-z0-9_-]{1,60}(/[A-Za-z0-9_-]{1,60}){0,3}`, "the name of a sound, such as beep"}
+	host     = valueForm{`[A-Za-z0-9][A-Za-z0-9.-]{0,250}(:[0-9]{1,5})?`, "a host, also with a port"}
+	word     = valueForm{`[A-Za-z0-9._@+-]{1,100}`, "letters, digits and ._@+-"}
+)
+
+// valueForm is the form of a value.
+type valueForm struct{ form, says string }
+
+// called returns the options with these names, whose values have the form.
+func (o valueForm) called(names string) map[string]optionKind {
+	form := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + o.form + `)$`) })
+	all := map[string]optionKind{}
+	for name := range strings.FieldsSeq(names) {
+		all[name] = optionKind{form: form, says: o.says}
+	}
+	return all
+}
+
+// oneOf is the form of one of these values.
+func oneOf(values ...string) valueForm {
+	return valueForm{strings.Join(values, "|"), "one of " + strings.Join(values, ", ")}
+}
+
+// never returns options that Asterisk has, and that cannot be set because of this.
+func never(why, names string) map[string]optionKind {
+	all := map[string]optionKind{}
+	for name := range strings.FieldsSeq(names) {
+		all[name] = optionKind{never: why}
+	}
+	return all
+}
+
+// kinds joins options.
+func kinds(of ...map[string]optionKind) map[string]optionKind {
+	all := map[string]optionKind{}
+	for _, some := range of {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+// inPorts says what is wrong with the range of ports of voices.
+func inPorts(options map[string]string) string {
+	port := func(name string, otherwise int) int {
+		if n, err := strconv.Atoi(options[name]); err == nil {
+			return n
+		}
+		return otherwise
+	}
+	if start, end := port("rtpstart", 5000), port("rtpend", 31000); start < 1024 || start >= end || end > 65535 { // without one Asterisk has these
+		return "rtpstart must be at least 1024, and less than rtpend, which is at most 65535"
+	}
+	return ""
+}
