@@ -107,7 +107,7 @@ func crowd(tb testing.TB, users, tenants int) *confdsvc.Snapshot {
 	for i := range manyTrunks {
 		id, name := confdsvc.ID(i+1), fmt.Sprint("carrier", i)
 		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](tb, fmt.Sprintf(`{"uuid": "%s", "tenant_uuid": "%s", "name": "%[1]s",
-			"identify_section_options": [["match", "192.0.2.%d"]], "aor_section_options": [["contact", "sip:192.0.2.%[3]d"], ["qualify_frequency", "0"]]}`, name, tenant, i+1)))
+			"identify_section_options": [["match", "192.0.2.%[3]d"]], "aor_section_options": [["contact", "sip:192.0.2.%[3]d"], ["qualify_frequency", "0"]]}`, name, tenant, i+1)))
 		s.Trunks, s.TrunkSIP[id] = append(s.Trunks, &confdsvc.Trunk{ID: id, TenantUUID: tenant}), name
 		pattern := confdsvc.ID(users + 1 + i)
 		exten := fmt.Sprintf("_0%02dX.", i)
