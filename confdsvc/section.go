@@ -57,13 +57,10 @@ func declareSection[T any, P interface {
 	name := strings.ReplaceAll("asterisk_"+s.path, "/", "_")
 	clientIDs["read_"+name] = "list_" + name
 	helps[reflect.TypeFor[T]().Name()+".options"] = "The options by their names. There may be " + strings.Join(s.names(), ", ") + "."
-	sectionParts = append(sectionParts, func(all map[string]map[string]string) reading {
-		return document(func(o *T) { all[s.path] = P(o).section().Options.V })
-	})
 	resources = append(resources, func(e *crud.Engine) {
 		crud.Document[T]{
 			Resource: crud.Resource[T]{
-				Path: "asterisk/" + s.path, Singular: name, Table: "confd_" + name, Scope: crud.Master, Only: []string{"read", "update"},
+				Path: "asterisk/" + s.path, Singular: name, Table: s.table(), Scope: crud.Master, Only: []string{"read", "update"},
 				Validate: func(_ context.Context, _ store.Conn, change *crud.Change[T]) error {
 					return s.refuse(P(change.New).section().Options.V)
 				},
@@ -76,18 +73,25 @@ func declareSection[T any, P interface {
 	})
 }
 
-// sectionParts read the sections of a snapshot.
-var sectionParts []func(all map[string]map[string]string) reading
+func (s *asteriskSection) table() string {
+	return "confd_asterisk_" + strings.ReplaceAll(s.path, "/", "_")
+}
 
-// readSections reads the sections that are stored.
-func (s *Snapshot) readSections(ctx context.Context, c store.Conn, e *crud.Engine) error {
-	s.Sections = make(map[string]map[string]string, len(sectionParts))
-	for _, of := range sectionParts {
-		if err := of(s.Sections)(ctx, c, e); err != nil {
-			return err
-		}
+// readSections reads the sections that are stored. Only the master tenant has some.
+func (s *Snapshot) readSections(ctx context.Context, c store.Conn, _ *crud.Engine) error {
+	var queries []string
+	for path, section := range sections {
+		queries = append(queries, "SELECT '"+path+"' AS path, options FROM "+section.table())
 	}
-	return nil
+	stored, err := store.Select[struct {
+		Path    string         `db:"path"`
+		Options SectionOptions `db:"options"`
+	}](ctx, c, strings.Join(queries, " UNION ALL "))
+	s.Sections = make(map[string]map[string]string, len(stored))
+	for _, one := range stored {
+		s.Sections[one.Path] = one.Options.V
+	}
+	return err
 }
 
 // Section returns the options of a section, by its path below asterisk/.
