@@ -219,6 +219,7 @@ func (d *demo) outside(ctx context.Context, inside int64, incoming string) {
 	exten := d.create(ctx, "/extensions", object{"exten": "_0X.", "context": context.Name})
 	d.put(ctx, fmt.Sprintf("/outcalls/%d/extensions/%d", outcall.ID, exten.ID), object{"strip_digits": 1})
 	d.put(ctx, fmt.Sprintf("/outcalls/%d/trunks", outcall.ID), object{"trunks": trunks})
+	d.create(ctx, "/emergency-numbers", object{"number": "112"})
 	abroad := d.create(ctx, "/callpermissions", object{"name": "Abroad", "mode": "deny", "extensions": []string{"_000X."}, "password": "4711"})
 	d.put(ctx, fmt.Sprintf("/outcalls/%d/callpermissions/%d", outcall.ID, abroad.ID), nil)
 }
