@@ -139,7 +139,10 @@ func (p *plan) calls(n *confdsvc.EmergencyNumber, tenantUUID, usual string) []st
 		typed = cmp.Or(p.mains[tenantUUID], typed)
 	}
 	steps := []step{
-		{"Gosub", "ringfence-caller,s,1"}, {"Gosub", "ringfence-account,s,1"}, {"Set", "TIMEOUT(absolute)=0"}, {"Set", "CALLERID(pres)=allowed"},
+		{"Gosub", "ringfence-caller,s,1"},
+		{"Gosub", "ringfence-account,s,1"},
+		{"Set", "TIMEOUT(absolute)=0"},
+		{"Set", "CALLERID(pres)=allowed"},
 		{"Set", "RINGFENCE_NUMBER=" + n.Number},
 	}
 	number, name := p.calledBy(tenantUUID, typed)

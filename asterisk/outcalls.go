@@ -97,21 +97,28 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 				step{"Gosub", fmt.Sprintf("ringfence-limit,call,1(%s,%s)", id, o.TenantUUID)}, step{"GotoIf", `$["${GOSUB_RETVAL}" != ""]?ringfence-outgoing,full,1`})
 		}
 		for _, one := range o.Trunks {
-			dial := p.dialBy(one.ID, o.TenantUUID)
-			if dial == "" {
-				continue
+			if dial := p.dialBy(one.ID, o.TenantUUID); dial != "" {
+				steps = append(steps, p.tryTrunk(one.ID, dial+","+seconds+",${RINGFENCE_CALLER_OPTIONS}"+hides, limited[o.TenantUUID])...)
 			}
-			dial += "," + seconds + ",${RINGFENCE_CALLER_OPTIONS}" + hides
-			steps = append(steps, step{"Gosub", fmt.Sprintf("ringfence-account,outbound,1(%d)", one.ID)}, step{"Set", "CALLERID(num)=" + p.formatted(one.ID)})
-			if limited[o.TenantUUID] { // a trunk that is full is not tried
-				dial += fmt.Sprintf("b(ringfence-limit^leg^1(trunk-%[1]d))U(ringfence-limit^trunk-%[1]d)", one.ID)
-				steps = append(steps,
-					step{"Gosub", fmt.Sprintf("ringfence-limit,each,1(may,trunk-%d)", one.ID)}, step{"GotoIf", `$["${GOSUB_RETVAL}" != ""]?$[${PRIORITY} + 3]`})
-			}
-			steps = append(steps, step{"Dial", dial}, step{"Gosub", "ringfence-outgoing,next,1"})
 		}
 		p.writeEntry(w, entry{exten: id, about: o.Name, steps: append(steps, step{"Goto", "ringfence-outgoing,full,1"})})
 	}
+	p.writePermitted(w)
+	p.writeEmergencies(w)
+}
+
+// tryTrunk calls by a trunk. One that is full, where there are limits, is not tried.
+func (p *plan) tryTrunk(id confdsvc.ID, dial string, limited bool) []step {
+	steps := []step{{"Gosub", fmt.Sprintf("ringfence-account,outbound,1(%d)", id)}, {"Set", "CALLERID(num)=" + p.formatted(id)}}
+	if limited {
+		dial += fmt.Sprintf("b(ringfence-limit^leg^1(trunk-%[1]d))U(ringfence-limit^trunk-%[1]d)", id)
+		steps = append(steps, step{"Gosub", fmt.Sprintf("ringfence-limit,each,1(may,trunk-%d)", id)}, step{"GotoIf", `$["${GOSUB_RETVAL}" != ""]?$[${PRIORITY} + 3]`})
+	}
+	return append(steps, step{"Dial", dial}, step{"Gosub", "ringfence-outgoing,next,1"})
+}
+
+// writePermitted writes the numbers of the call permissions.
+func (p *plan) writePermitted(w *conf.Writer) {
 	for _, c := range p.CallPermissions {
 		if !c.Enabled {
 			continue
@@ -129,7 +136,6 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		}
 		p.writeEntries(w, all)
 	}
-	p.writeEmergencies(w)
 }
 
 // callLimit is a limit of calls to the outside, by the name that the library's ringfence-limit knows it by.

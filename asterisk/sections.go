@@ -43,12 +43,23 @@ const (
 // The keys of conferences: those of everybody, and those of who leads one.
 var (
 	userKeys = [][2]string{
-		{"*", "playback_and_continue(conf-usermenu)"}, {"1", "toggle_mute"}, {"4", "decrease_listening_volume"}, {"6", "increase_listening_volume"},
-		{"7", "decrease_talking_volume"}, {"8", "leave_conference"}, {"9", "increase_talking_volume"},
+		{"*", "playback_and_continue(conf-usermenu)"},
+		{"1", "toggle_mute"},
+		{"4", "decrease_listening_volume"},
+		{"6", "increase_listening_volume"},
+		{"7", "decrease_talking_volume"},
+		{"8", "leave_conference"},
+		{"9", "increase_talking_volume"},
 	}
 	adminKeys = [][2]string{
-		{"*", "playback_and_continue(conf-adminmenu)"}, {"1", "toggle_mute"}, {"2", "admin_toggle_conference_lock"}, {"3", "admin_kick_last"},
-		{"4", "decrease_listening_volume"}, {"6", "increase_listening_volume"}, {"7", "decrease_talking_volume"}, {"8", "leave_conference"},
+		{"*", "playback_and_continue(conf-adminmenu)"},
+		{"1", "toggle_mute"},
+		{"2", "admin_toggle_conference_lock"},
+		{"3", "admin_kick_last"},
+		{"4", "decrease_listening_volume"},
+		{"6", "increase_listening_volume"},
+		{"7", "decrease_talking_volume"},
+		{"8", "leave_conference"},
 		{"9", "increase_talking_volume"},
 	}
 )

@@ -10,14 +10,22 @@ import (
 
 // The sections, each with a type of its own. To add one, add its type, what it may have, and its table.
 type (
-	PJSIPGlobal            struct{ Section }
-	PJSIPSystem            struct{ Section }
-	FeaturesGeneral        struct{ Section }
-	FeaturesFeaturemap     struct{ Section }
+	// PJSIPGlobal is the section global of pjsip.conf.
+	PJSIPGlobal struct{ Section }
+	// PJSIPSystem is the section system of pjsip.conf, which counts from Asterisk's next start.
+	PJSIPSystem struct{ Section }
+	// FeaturesGeneral is the section general of features.conf.
+	FeaturesGeneral struct{ Section }
+	// FeaturesFeaturemap is the section featuremap of features.conf.
+	FeaturesFeaturemap struct{ Section }
+	// FeaturesApplicationmap is the section applicationmap of features.conf.
 	FeaturesApplicationmap struct{ Section }
-	RTPGeneral             struct{ Section }
-	ConfbridgeBridge       struct{ Section }
-	ConfbridgeUser         struct{ Section }
+	// RTPGeneral is the section general of rtp.conf.
+	RTPGeneral struct{ Section }
+	// ConfbridgeBridge is what conferences begin with.
+	ConfbridgeBridge struct{ Section }
+	// ConfbridgeUser is what participants of conferences begin with.
+	ConfbridgeUser struct{ Section }
 )
 
 func init() {
