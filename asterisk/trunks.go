@@ -229,7 +229,7 @@ func (p *plan) writeIdentify(w *conf.Writer, named leftout.Omission, e *confdsvc
 			continue
 		}
 		for typed := range strings.SplitSeq(pair[1], ",") {
-			at, ok := network(strings.TrimSpace(typed))
+			at, ok := conf.Network(typed)
 			switch {
 			case !ok:
 				omit("match", "it is no address, and no network of 65,536 addresses at most. "+
@@ -255,19 +255,6 @@ func (p *plan) writeIdentify(w *conf.Writer, named leftout.Omission, e *confdsvc
 }
 
 func isYes(value string) bool { return slices.Contains([]string{"yes", "true", "on", "1"}, value) }
-
-// network reads an address, or a network.
-func network(typed string) (netip.Prefix, bool) {
-	if address, err := netip.ParseAddr(typed); err == nil && address.Zone() == "" {
-		address = address.Unmap()
-		return netip.PrefixFrom(address, address.BitLen()), !address.IsUnspecified()
-	}
-	at, err := netip.ParsePrefix(typed)
-	if err != nil || at.Addr().Is4In6() || at.Bits() < 16 || at.Addr().Is6() && at.Bits() < 32 {
-		return at, false
-	}
-	return at.Masked(), true
-}
 
 func (p *plan) writeRegistration(w *conf.Writer, named leftout.Omission, e *confdsvc.EndpointSIP) {
 	omit := p.optionOf(named, "registration_section_options.")

@@ -115,6 +115,17 @@ func declareEndpointsSIP(e *crud.Engine) {
 	}
 	r.Conceals = map[string]func(context.Context, *EndpointSIP) (bool, error){"endpoint_section_options": concealCallerID(e)}
 	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
+	check := r.Validate
+	r.Validate = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
+		if err := check(ctx, c, change); err != nil || len(change.New.addresses()) == 0 {
+			return err
+		}
+		trunks, err := store.Select[ID](ctx, c, "SELECT trunk_id FROM confd_trunk_endpoint WHERE sip_uuid = $1", change.New.UUID)
+		if err == nil && len(trunks) > 0 {
+			err = addressesFree(ctx, c, e, change.New)
+		}
+		return err
+	}
 	crud.Collect(e, r)
 	crud.Link[Line, EndpointSIP]{
 		Relation: lineSIP, Table: "confd_line_endpoint", RightColumn: "sip_uuid", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,

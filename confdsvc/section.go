@@ -80,8 +80,8 @@ func (s *asteriskSection) table() string {
 // readSections reads the sections that are stored. Only the master tenant has some.
 func (s *Snapshot) readSections(ctx context.Context, c store.Conn, _ *crud.Engine) error {
 	var queries []string
-	for path, section := range sections {
-		queries = append(queries, "SELECT '"+path+"' AS path, options FROM "+section.table())
+	for _, path := range slices.Sorted(maps.Keys(sections)) {
+		queries = append(queries, "SELECT '"+path+"' AS path, options FROM "+sections[path].table())
 	}
 	stored, err := store.Select[struct {
 		Path    string         `db:"path"`

@@ -2,8 +2,12 @@ package confdsvc
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -86,7 +90,10 @@ func declareTrunks(e *crud.Engine) {
 	declareTrunkEndpoint(e, trunkSIP, "sip_uuid", func(o *EndpointSIP) any { return o.UUID },
 		[]crud.Show{
 			crud.One(func(t *Trunk) **TrunkSIP { return &t.EndpointSIP }), crud.One(func(t *OutcallTrunk) **TrunkSIP { return &t.EndpointSIP }),
-		}, func(o *EndpointSIP) **EndpointTrunk { return &o.Trunk })
+		}, func(o *EndpointSIP) **EndpointTrunk { return &o.Trunk },
+		crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[Trunk, EndpointSIP]) error {
+			return addressesFree(ctx, c, e, pair.Right)
+		}))
 	declareTrunkEndpoint(e, trunkCustom, "custom_id", func(o *EndpointCustom) any { return o.ID },
 		[]crud.Show{
 			crud.One(func(t *Trunk) **EndpointCustomRef { return &t.EndpointCustom }),
@@ -97,11 +104,12 @@ func declareTrunks(e *crud.Engine) {
 // declareTrunkEndpoint declares the relation with endpoints of one kind.
 func declareTrunkEndpoint[E any](
 	e *crud.Engine, relation crud.Relation[Trunk, E], column string, key func(o *E) any, shown []crud.Show, trunk func(o *E) **EndpointTrunk,
+	more ...crud.Check[Trunk, E],
 ) {
 	crud.Link[Trunk, E]{
 		Relation: relation, Table: "confd_trunk_endpoint", RightColumn: column, Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
 		LeftShows: shown, RightShows: []crud.Show{crud.One(trunk)}, LeftDeleted: crud.Cascade,
-		Allow: crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, notOf[Trunk]("Line", column, key)),
+		Allow: crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, notOf[Trunk]("Line", column, key), crud.All(more...)),
 	}.On(e)
 }
 
@@ -118,4 +126,38 @@ func notOf[O, E any](other, column string, key func(o *E) any) crud.Check[O, E] 
 		}
 		return err
 	})
+}
+
+// addressesFree refuses the endpoint of a trunk an address that the endpoint of another one has, of whichever tenant: Asterisk would take the calls of one
+// for those of the other. It looks at their own options; a template that has addresses is found out when the files are written.
+func addressesFree(ctx context.Context, c store.Conn, e *crud.Engine, endpoint *EndpointSIP) error {
+	own := endpoint.addresses()
+	if len(own) == 0 {
+		return nil
+	}
+	others, err := crud.Of[EndpointSIP](e).Rows(ctx, c, "uuid <> $1 AND uuid IN (SELECT sip_uuid FROM confd_trunk_endpoint)", endpoint.UUID)
+	for _, other := range others {
+		for _, at := range other.addresses() {
+			if slices.ContainsFunc(own, at.Overlaps) {
+				return apierr.New(apierr.Invalid, "Another trunk has the address %s, and the calls from there; "+
+					"with line=yes in registration_section_options they are told apart", at).On("identify_section_options")
+			}
+		}
+	}
+	return err
+}
+
+// addresses are those from which a trunk's calls come, unless they are known by their registration.
+func (e *EndpointSIP) addresses() (all []netip.Prefix) {
+	if line, _ := e.Registration.last("line"); slices.Contains([]string{"yes", "true", "on", "1"}, line) {
+		return nil
+	}
+	for _, pair := range e.Identify.V {
+		for typed := range strings.SplitSeq(pair[1], ",") {
+			if at, ok := conf.Network(typed); ok && pair[0] == "match" {
+				all = append(all, at)
+			}
+		}
+	}
+	return all
 }

@@ -114,3 +114,29 @@ func TestTrunkStatus(t *testing.T) {
 		w.as(t, "a").Get(trunk + "/status").Want(http.StatusServiceUnavailable).Says("no Asterisk to ask")
 	})
 }
+
+// No two trunks have one address, of whichever tenants, unless a registration tells them apart.
+func TestTrunkAddresses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		trunk := func(c *resttest.Client, options object) (path, sip string) {
+			endpoint := c.Create("/endpoints/sip", options)
+			sip = "/endpoints/sip/" + endpoint.Text("uuid")
+			return "/trunks/" + c.Create("/trunks", object{}).Text("id") + sip, sip
+		}
+		at := func(addresses string) object { return object{"identify_section_options": pairs("match=" + addresses)} }
+		a, b := w.as(t, "a"), w.as(t, "b")
+		first, _ := trunk(a, at("192.0.2.10,198.51.100.0/24"))
+		a.Do(http.MethodPut, first, nil).Want(http.StatusNoContent)
+		a.Do(http.MethodPut, first, nil).Want(http.StatusNoContent)
+		second, sip := trunk(b, at("203.0.113.1,198.51.100.7"))
+		const taken = "Another trunk has the address 198.51.100.0/24"
+		b.Do(http.MethodPut, second, nil).Want(http.StatusBadRequest).Says(taken)
+		b.Do(http.MethodPut, sip, at("203.0.113.1")).Want(http.StatusNoContent)
+		b.Do(http.MethodPut, second, nil).Want(http.StatusNoContent)
+		b.Do(http.MethodPut, sip, at("198.51.100.7")).Want(http.StatusBadRequest).Says(taken)
+		told := at("198.51.100.7")
+		told["registration_section_options"] = pairs("server_uri=sip:carrier.example client_uri=sip:me@carrier.example line=yes")
+		b.Do(http.MethodPut, sip, told).Want(http.StatusNoContent)
+	})
+}
