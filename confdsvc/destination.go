@@ -444,10 +444,6 @@ type (
 	toMail struct {
 		Email string `json:"email" required:"true" format:"email" maxLength:"80"`
 	}
-	toApplication struct {
-		ApplicationUUID string  `json:"application_uuid" required:"true" ref:"applications.uuid" format:"uuid" doc:"The UUID of the application."`
-		Name            *string `json:"application_name,omitempty" readOnly:"true" shows:"name" example:"Survey" doc:"The name of the application."`
-	}
 )
 
 // subKeys are the keys that say which kind of its type a destination is.
@@ -469,7 +465,6 @@ var destinationKinds = []destinationKind{
 	kind[ToContext]("application", "directory"),
 	kind[ToContext]("application", "voicemail"),
 	kind[toMail]("application", "fax_to_mail"),
-	kind[toApplication]("application", "custom"),
 }
 
 // byName returns kinds in the order of their names: files add them in any order.

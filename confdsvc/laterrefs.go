@@ -4,7 +4,7 @@ import "github.com/ringfence/ringfence/internal/crud"
 
 // laterTitles are what refusals call objects of collections that this service does not have yet, and that destinations lead to, by their paths.
 var laterTitles = map[string]string{
-	"agents": "Agent", "applications": "Application", "callfilters/members": "FilterMember",
+	"agents": "Agent", "callfilters/members": "FilterMember",
 	"queues": "Queue", "switchboards": "Switchboard",
 }
 
@@ -14,12 +14,6 @@ type (
 	AgentRef struct {
 		ID     int64  `json:"id"`
 		Number string `json:"number" example:"9001"`
-		crud.Hrefs
-	}
-	// ApplicationRef is an application as its line shows it.
-	ApplicationRef struct {
-		UUID string `json:"uuid" format:"uuid"`
-		Name string `json:"name"`
 		crud.Hrefs
 	}
 	// EndpointIAXRef is an IAX endpoint as its trunk shows it.
