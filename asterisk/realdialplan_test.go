@@ -114,7 +114,7 @@ func TestRealRecords(t *testing.T) {
 func TestRealLongestCall(t *testing.T) {
 	s := office(t)
 	a := startReal(t, s)
-	a.longest = 3 * time.Second
+	a.longest = 5 * time.Second
 	a.apply()
 	alicePhone, bobPhone, davePhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "dave")
 	c, status := alicePhone.dial("102")
@@ -123,9 +123,12 @@ func TestRealLongestCall(t *testing.T) {
 	}
 	c.ended()
 	bobPhone.saw("hung up by the other side")
+	a.clean("the first call")
 	if c, status = alicePhone.dial("102"); status != 200 {
 		t.Fatalf("status %d\n%s", status, a.log())
 	}
+	log := func() string { return a.log()[a.read:] }
+	wait(t, "that they hear each other", func() bool { return strings.Count(log(), "joined 'simple_bridge'") > 1 }, log)
 	c.transfer("104", nil)
 	davePhone.saw("answers")
 	davePhone.saw("hung up by the other side")

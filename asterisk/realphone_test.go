@@ -208,10 +208,12 @@ func (p *phone) asked(m *message) {
 		respond("180 Ringing", to, "")
 		if itself := strings.Contains(m.get("Call-Info"), "answer-after=0") && strings.Contains(m.get("Alert-Info"), "alert-autoanswer"); does == "answer" || itself && does != "busy" {
 			c.speak(m.body)
-			if p.note("answers"); itself { // before who calls hears of it
-				p.note("answers itself")
+			p.mu.Lock() // who calls finds it told as soon as they hear of it, and nobody before it has answered
+			if respond("200 OK", to, p.sdp(false)); itself {
+				p.events = append(p.events, "answers itself")
 			}
-			respond("200 OK", to, p.sdp(false))
+			p.events = append(p.events, "answers")
+			p.mu.Unlock()
 		}
 	case "CANCEL":
 		respond("200 OK", "", "")
