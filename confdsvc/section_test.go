@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -14,23 +15,27 @@ import (
 
 // sectionTries are, by the path of a section, what a new installation has, what else may be written, and what is refused and what the refusal says.
 var sectionTries = map[string]struct {
+	counts      string // an option that may be any number
 	first, next object
 	wrong       []object
 	says        []string
 }{
 	"pjsip/global": {
+		"keep_alive_interval",
 		object{"endpoint_identifier_order": "auth_username,username,ip"},
 		object{"user_agent": "PBX 1.0 (x)", "endpoint_identifier_order": "username,ip,header"},
 		[]object{{"endpoint_identifier_order": "ip,username"}, {"regcontext": "default"}, {"max_forwards": "256"}, {"user_agent": "a;b"}, {"type": "global"}},
 		[]string{"'options: endpoint_identifier_order' must be a list of", "'options: regcontext' cannot be set: Asterisk would", "a number from 1 to 255", "user_agent", "invalid variable (type)' must be one of (all_codecs"},
 	},
 	"pjsip/system": {
+		"timer_t1",
 		object{},
 		object{"timer_t1": "200", "compact_headers": "yes"},
 		[]object{{"timer_t1": "5"}, {"max_contacts": "1"}},
 		[]string{"timer_t1", "'options: invalid variable (max_contacts)' must be one of (accept_multiple_sdp_answers, "},
 	},
 	"features/general": {
+		"featuredigittimeout",
 		object{
 			"transferdigittimeout": "5", "pickupexten": "*8", "featuredigittimeout": "1500", "atxfernoanswertimeout": "15", "atxferdropcall": "no",
 			"atxferloopdelay": "10", "atxfercallbackretries": "2",
@@ -40,30 +45,35 @@ var sectionTries = map[string]struct {
 		[]string{"invalid variable (parkext)", "xfersound", "xfersound", "pickupexten"},
 	},
 	"features/featuremap": {
+		"disconnect",
 		object{"blindxfer": "*1", "disconnect": "*0", "atxfer": "*2"},
 		object{"blindxfer": "#1", "atxfer": "#2"},
 		[]object{{"atxfer": "*2"}, {"blindxfer": "*1"}, {"blindxfer": "*1", "atxfer": "x"}, {"automixmon": "*3"}},
 		[]string{"'options: blindxfer' is required", "'options: atxfer' is required", "atxfer", "togglerecord"},
 	},
 	"features/applicationmap": {
+		"togglerecord",
 		object{"togglerecord": "*3"},
 		object{"togglerecord": "*4"},
 		[]object{{}, {"togglerecord": "*3,self,System(reboot)"}, {"togglerecord": "*3", "reboot": "*9,self,System,reboot"}},
 		[]string{"'options: togglerecord' is required", "which application they start cannot be chosen", "invalid variable (reboot)' must be one of (togglerecord)"},
 	},
 	"rtp/general": {
+		"rtcpinterval",
 		object{"rtpstart": "10000", "rtpend": "20000", "stunaddr_reresolve_ttl_0": "yes"},
 		object{"rtpstart": "12000", "rtpend": "13000", "turnpassword": "p-one"},
 		[]object{{"rtpstart": "20000", "rtpend": "10000"}, {"rtpstart": "99999"}, {"rtpstart": "1000"}, {"stunaddr": "a b"}, {"turnpassword": "a\nb"}},
 		[]string{"less than rtpend", "less than rtpend", "at least 1024", "stunaddr", "options"},
 	},
 	"confbridge/wazo_default_bridge": {
+		"max_members",
 		object{"type": "bridge"},
 		object{"mixing_interval": "40", "sound_join": "beep"},
 		[]object{{"record_command": "/bin/sh"}, {"record_options": "x"}, {"record_file": "/tmp/x"}, {"regcontext": "x"}, {"template": "x"}, {"type": "user"}, {"mixing_interval": "30"}},
 		[]string{"'options: record_command' cannot be set: Asterisk would run a program", "record_options", "record_file", "regcontext", "template", "type", "one of 10, 20, 40, 80"},
 	},
 	"confbridge/wazo_default_user": {
+		"timeout",
 		object{"type": "user", "dsp_drop_silence": "yes", "talk_detection_events": "yes"},
 		object{"quiet": "yes", "announce_user_count_all": "5"},
 		[]object{{"admin": "yes"}, {"pin": "1"}, {"announcement": "http://x/y"}, {"menu": "x"}, {"dialplan_exec": "a,b,1"}},
@@ -74,7 +84,11 @@ var sectionTries = map[string]struct {
 func init() {
 	for path, try := range sectionTries {
 		documentSamples["asterisk/"+path] = crudtest.Document{Resource: crudtest.Resource{
-			Minimal: func(_ *crudtest.Client, n int) object { return object{"options": []object{try.next, try.first}[n%2]} },
+			Minimal: func(_ *crudtest.Client, n int) object {
+				options := maps.Clone(try.first)
+				options[try.counts] = fmt.Sprint(500 + n) // so that each is another
+				return object{"options": options}
+			},
 		}}
 	}
 }

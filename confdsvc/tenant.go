@@ -14,13 +14,15 @@ import (
 )
 
 // Tenant is a tenant of the authentication service, with its default SIP templates. Deleted ones are null.
+//
+//nolint:lll // a tag cannot be wrapped
 type Tenant struct {
 	UUID      string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	Generated bool    `json:"sip_templates_generated" readOnly:"true" doc:"Whether the tenant's templates have been made."`
-	Global    *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" readOnly:"true"`
-	WebRTC    *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" readOnly:"true"`
-	Trunk     *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" readOnly:"true"`
-	Guest     *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" readOnly:"true"`
+	Global    *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
+	WebRTC    *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
+	Trunk     *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
+	Guest     *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
 	CallLimits
 }
 

@@ -65,6 +65,12 @@ func TestNewUser(t *testing.T) {
 			}
 			delete(got, generated)
 		}
+		for _, ours := range []string{"max_calls", "max_calls_per_minute", "max_minutes_per_day"} {
+			if value, there := got[ours]; !there || value != nil {
+				t.Errorf("%s is %v, want null", ours, value)
+			}
+			delete(got, ours)
+		}
 		var want object
 		resttest.Decode(t, observed, &want)
 		for name := range got {
