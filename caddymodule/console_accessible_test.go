@@ -68,7 +68,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 	o.see(".plots")
 	check("start")
 	for _, page := range []struct{ name, hash, title, ready string }{
-		{"users", "#/confd/users", "Users", "td a"},
+		{"users", "#/confd/users", "People", "td a"},
 		{"user", "#/confd/users/" + user, "Ada Lovelace", "details.part"},
 		{"new", "#/confd/groups/+new", "Create a group", "form"},
 		{"context", "#/confd/contexts/+new", "Create a context", "form"},

@@ -34,7 +34,7 @@ func TestConsoleTellsWhatGoesAndWhomToAsk(t *testing.T) {
 	o.reads("Create a tenant")
 	o.goTo("#/auth/tenants/"+tenant, "Berlin")
 	o.press("Delete")
-	o.until(`document.querySelector('dialog[open]')?.textContent.includes('2 × Users (Telephony)') && document.querySelector('dialog').textContent.includes('1 × Users (People and rights)')`, "what goes is not counted")
+	o.until(`document.querySelector('dialog[open]')?.textContent.includes('2 × People (Telephony)') && document.querySelector('dialog').textContent.includes('1 × Logins (People and rights)')`, "what goes is not counted")
 	o.until(`document.querySelector('dialog').textContent.includes('logged out by this: berta (1 session)')`, "who is logged in is not named")
 	o.until(`document.querySelector('dialog button.danger').disabled`, "the name need not be typed")
 	o.enter("To go on, type its name: Berlin", "berlin")

@@ -112,7 +112,7 @@ func TestConsoleReadsWell(t *testing.T) {
 
 	// Long names leave the tables in their places, and buttons those in which they stand.
 	o.run(t, emulate(1400, 900, "light"))
-	o.goTo("#/auth/users", "Users")
+	o.goTo("#/auth/users", "Logins")
 	o.reads("Schillingsfuerst")
 	o.until(`((box) => box.scrollWidth <= box.clientWidth)(document.querySelector('.scroll'))`, "the table is wider than the page")
 	o.run(t, emulate(360, 800, "dark"))
@@ -124,7 +124,7 @@ func TestConsoleReadsWell(t *testing.T) {
 	o.until(`((style) => style('button.primary:disabled').backgroundColor === style('button.danger:disabled').backgroundColor)((s) => getComputedStyle(document.querySelector(s)))`, "a button that is off is unreadable")
 
 	// A keyboard on a small screen shows by what it sorts.
-	o.goTo("#/confd/users", "Users")
+	o.goTo("#/confd/users", "People")
 	o.run(t, chromedp.Focus(chromedp.CSS("thead button")))
 	o.until(`document.querySelector('thead button').getBoundingClientRect().width > 20 && getComputedStyle(document.querySelector('thead')).clipPath === 'none'`, "the focus is not seen")
 	o.clean(t, "on all pages", "400") // of the refused number

@@ -223,7 +223,7 @@ func TestConsoleFiltersLists(t *testing.T) {
 	o.until(`document.querySelector('main [aria-live][aria-busy="false"]')`, "the page still says that it loads")
 	shows("the search", "Mine")
 	o.script(t, `window.fetch = ask, ''`)
-	o.goTo("#/auth/users", "Users")
+	o.goTo("#/auth/users", "Logins")
 	o.goTo("#/auth/audit", "Audit")
 	o.press("Filters")
 	choose := func(label, said string) {
@@ -252,7 +252,7 @@ func TestConsoleFiltersLists(t *testing.T) {
 	o.reads("Nothing is of this kind.")
 	o.press("Show all")
 	o.until(`document.querySelectorAll('tbody tr').length > 3 && !location.hash.includes('actor_uuid')`, "not all are shown again")
-	o.goTo("#/auth/users?purpose=internal", "Users")
+	o.goTo("#/auth/users?purpose=internal", "Logins")
 	o.reads("1 found")
 	o.clean(t, "while lists were filtered")
 }

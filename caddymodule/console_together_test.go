@@ -208,7 +208,7 @@ func TestConsoleChoosesAmongMany(t *testing.T) {
 	o.enter("Tenant", "Branch 058")
 	o.until(`[...document.getElementById('tenant').list.options].some((o) => o.value === 'Branch 058')`, "the tenant is not suggested")
 	o.script(t, `document.getElementById('tenant').blur(), ''`)
-	o.goTo("#/confd/users", "Users")
+	o.goTo("#/confd/users", "People")
 	o.reads("There is nothing here yet. Make the first one")
 	o.run(t, chromedp.Reload())
 	o.until(`document.getElementById('tenant')?.value === 'Branch 058'`, "a reload forgets the tenant")
@@ -255,7 +255,7 @@ func TestConsoleSpeaks(t *testing.T) {
 		t.Helper()
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('tbody td[data-label="%s"]')].some((td) => td.textContent === %q)`, label, text), "the column %s does not have %s", label, text)
 	}
-	o.goTo("#/confd/users", "Users")
+	o.goTo("#/confd/users", "People")
 	cell("Groups", "Sales")
 	o.goTo("#/confd/lines", "Lines")
 	cell("Context", "Inside")
@@ -296,7 +296,7 @@ func TestConsoleSpeaks(t *testing.T) {
 			&& tr.querySelector('[data-label="Action"] span').title === %q)`, action+" | "+resource+" | "+object, id), "%s is not told in words", id)
 	}
 	row("create_group", "Create a group", "Groups", "Sales")
-	row("create_user", "Create a user", "Users", "Ada")
+	row("create_user", "Create a user", "People", "Ada")
 	row("associate_group_extension", summary(t, g, "associate_group_extension"), "Groups: extensions", "Sales, 2000")
 	cell("Service", "Telephony")
 	o.enter("Search Audit", "create a GROUP") // as the page tells it

@@ -49,7 +49,7 @@ test('who is not signed in is asked who they are, and comes to the page that was
 	labelled(document.body, 'User name').value = 'ada';
 	labelled(document.body, 'Password').value = 'x';
 	document.getElementById('login').fire('submit');
-	await until(() => title() === 'Users');
+	await until(() => title() === 'People');
 	assert.equal(api.me.username, 'ada');
 });
 

@@ -10,6 +10,9 @@ export let services = [];
 const sections = { auth: 'People and rights', confd: 'Telephony', sysconfd: 'System' };
 export const sectionOf = (service) => sections[service.name] ?? service.title;
 
+// titles tell apart what two services call by one name: a person who telephones, and the login of a person or of a program.
+const titles = { 'confd/users': 'People', 'auth/users': 'Logins', 'auth/groups': 'Groups of logins' };
+
 // resources are the collections and documents of all services, by service and path: "confd/users".
 /** @type {Map<string, Resource>} */
 export const resources = new Map();
@@ -109,7 +112,7 @@ const find = (service) => {
 		const get = take(path, 'get'),
 			key = `${service.name}${path}`;
 		if (!get || get['x-unimplemented'] || get.parameters?.some((p) => p.in === 'query' && p.required)) continue; // what answers a question is no list
-		const base = { key, service, path, title: titleOf(path.slice(1), get, take(path, 'put')), list: undefined };
+		const base = { key, service, path, title: titles[key] ?? titleOf(path.slice(1), get, take(path, 'put')), list: undefined };
 		const items = itemsOf(service, get);
 		if (!items) {
 			if (take(path, 'put')) resources.set(key, { ...base, document: true, read: get, update: take(path, 'put'), remove: take(path, 'delete') });

@@ -2,11 +2,12 @@
 import * as access from './access.js';
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import * as apply from './apply.js';
-import { load, may, resources, sectionOf, services } from './definitions.js';
+import { load, may, resources } from './definitions.js';
 import { arrive, brief, h, lead, put, say } from './dom.js';
 import { refusal } from './form.js';
 import * as item from './item.js';
 import * as list from './list.js';
+import * as menu from './menu.js';
 import * as phone from './phone.js';
 import { picker, settled } from './picker.js';
 import { forgetNames } from './shown.js';
@@ -63,42 +64,6 @@ const signInPage = (why = '') => {
 	username.focus();
 };
 
-const ahead = ['auth', 'confd', 'sysconfd'];
-const first = ['users', 'groups', 'policies', 'tenants', 'sessions', 'tokens', 'audit', 'lines', 'extensions', 'voicemails', 'incalls', 'contexts'];
-// What only adds to another's objects, as the telephony does to tenants, is no page that one looks for first.
-const named = (r) => 'name' in (r.schema?.properties ?? {});
-const adds = (r) => !named(r) && [...resources.values()].some((other) => other !== r && other.path === r.path && named(other));
-const rank = (r) => (first.includes(r.path.slice(1)) && !adds(r) ? first.indexOf(r.path.slice(1)) : first.length);
-
-const drawNav = () => {
-	const link = (to, text, denied) =>
-		h('li', {}, h('a', { href: to, class: denied ? 'denied' : undefined, title: denied ? 'Your token may not see this' : undefined }, text));
-	const place = (service) => (ahead.includes(service.name) ? ahead.indexOf(service.name) : ahead.length);
-	const sections = [...services].sort((a, b) => place(a) - place(b)).map((s) => [s.name, sectionOf(s)]);
-	const account = may(resources.get('auth/users')?.read, me?.user) && link(`#/auth/users/${me?.user}`, 'Your account');
-	put(
-		nav,
-		h('ul', {}, link('#/', 'Start'), account, apply.offered() && link('#/apply', 'Telephone system')),
-		sections.map(([name, title]) => {
-			const own = [...resources.values()].filter((r) => r.service.name === name).sort((a, b) => rank(a) - rank(b) || a.title.localeCompare(b.title));
-			const seen = (r) => may(r.list ?? r.read);
-			const [main, more] = [own.filter((r) => rank(r) < first.length || own.length < 6), own.filter((r) => rank(r) === first.length && own.length >= 6)];
-			const row = (r) => link(`#/${r.key}`, r.title, !seen(r));
-			return (
-				own.length > 0 && [
-					h('h2', {}, title),
-					h('ul', {}, main.map(row)),
-					more.length > 0 && h('details', {}, h('summary', {}, 'More'), h('ul', {}, more.map(row))),
-				]
-			);
-		}),
-		h('h2', {}, 'Rights explained'),
-		h('ul', {}, link('#/who', 'Who may do this?'), link('#/why', 'Why was I refused?')),
-		h('h2', {}, 'For developers'),
-		h('ul', {}, link('api/', 'API explorer')),
-	);
-};
-
 // unfold shows the menu over the page, where there is no room beside it, or hides it.
 const unfold = (open) => {
 	document.body.classList.toggle('menu', open);
@@ -106,22 +71,22 @@ const unfold = (open) => {
 };
 
 const drawHead = async () => {
-	const menu = h(
+	const button = h(
 		'button',
 		{ type: 'button', id: 'menu', 'aria-controls': 'nav', 'aria-expanded': 'false', click: () => unfold(!document.body.classList.contains('menu')) },
 		'Menu',
 	);
 	const out = h('button', { type: 'button', id: 'logout', click: () => signOut().catch((problem) => say(problem.message, true)) }, 'Sign out');
-	put(head, menu, h('span', { class: 'who' }, me?.username), out);
+	put(head, button, h('span', { class: 'who' }, me?.username), out);
 	const tenants = resources.get('auth/tenants');
 	if (!tenants || !may(tenants.list)) return;
 	try {
 		const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 50 }, headers: own() });
-		if (me && data.total > 1) menu.after(h('div', { class: 'tenant' }, h('label', { for: 'tenant' }, 'Tenant'), tenantChooser(tenants, data)));
+		if (me && data.total > 1) button.after(h('div', { class: 'tenant' }, h('label', { for: 'tenant' }, 'Tenant'), tenantChooser(tenants, data)));
 	} catch (problem) {
 		if (!problem.messages) throw problem;
 		if (me)
-			menu.after(
+			button.after(
 				h(
 					'div',
 					{ class: 'tenant error', role: 'alert' },
@@ -173,19 +138,6 @@ const tenantChooser = (tenants, data) => {
 
 const pages = { who: access.who, why: access.why, telephone: phone.show, apply: apply.show };
 
-// mark marks the page's place in the menu, of which no other is nearer, and unfolds what hides it.
-const mark = (path) => {
-	const near = (a) => ((to) => (to === `#${path}` || (to !== '#/' && `#${path}`.startsWith(`${to}/`)) ? to.length : 0))(a.getAttribute('href'));
-	const links = [...nav.querySelectorAll('a')],
-		nearest = Math.max(...links.map(near));
-	for (const a of links) {
-		if (nearest > 0 && near(a) === nearest) a.setAttribute('aria-current', 'page');
-		else a.removeAttribute('aria-current');
-	}
-	const folded = nav.querySelector('[aria-current]')?.closest('details');
-	if (folded) folded.open = true;
-};
-
 // typed tells whether the page has a form in which something was typed that is not saved.
 let typed = false;
 main.addEventListener('input', ({ target }) => {
@@ -206,8 +158,7 @@ const enter = async () => {
 	if (chosen && user === me?.user) useTenant(chosen);
 	if (!place || user !== me?.user || hash !== location.hash) return inside();
 	document.body.classList.remove('outside');
-	drawNav();
-	mark(hash.slice(1).split('?')[0]);
+	menu.draw(nav);
 	put(main, place);
 	say('You are signed in again. What you have typed is as you left it.');
 	place.querySelector('button[type="submit"].primary')?.focus();
@@ -229,7 +180,7 @@ const route = async () => {
 	const [path, query] = location.hash.slice(1).split('?');
 	const words = path.split('/').filter(Boolean).map(decodeURIComponent);
 	unfold(false);
-	mark(path);
+	menu.mark(nav, path);
 	typed = false;
 	document.querySelector('dialog')?.close(); // what it asks is about the page before
 	arrive();
@@ -267,7 +218,7 @@ const inside = async () => {
 	document.body.classList.remove('outside');
 	put(main, h('p', { 'aria-busy': 'true' }, 'Loading the definitions…'));
 	await load(known);
-	drawNav();
+	menu.draw(nav);
 	await drawHead();
 	await route();
 };
