@@ -20,8 +20,7 @@ func init() {
 // emergencyContext is the context of what a tenant's emergency numbers do, by their ids, and of {number}u{user's id} where users have their own.
 func emergencyContext(tenantUUID string) string { return "ringfence-emergency-" + tenantUUID }
 
-// emergencies returns a tenant's emergency numbers that reach somebody, and then the installation's, by what is dialled.
-func (p *plan) emergencies(tenantUUID string) map[string][]*confdsvc.EmergencyNumber {
+func (p *plan) emergenciesOf(tenantUUID string) map[string][]*confdsvc.EmergencyNumber {
 	all := map[string][]*confdsvc.EmergencyNumber{}
 	for _, owner := range slices.Compact([]string{tenantUUID, p.Master}) {
 		for _, n := range p.Emergencies {
@@ -63,16 +62,12 @@ func prefixedEmergencies(p *plan, add func(context string, e entry)) {
 
 // eachEmergency yields what an emergency number does in each context where telephones dial. Where none is meant for that, any of the tenant's is.
 func (p *plan) eachEmergency(yield func(c *confdsvc.Context, number string, steps []step)) {
-	byTenant := map[string]map[string][]*confdsvc.EmergencyNumber{}
 	for _, c := range p.Contexts {
 		if p.contexts[c.Name] != c || c.Type != "internal" {
 			continue
 		}
-		if byTenant[c.TenantUUID] == nil {
-			byTenant[c.TenantUUID] = p.emergencies(c.TenantUUID)
-		}
-		for _, number := range slices.Sorted(maps.Keys(byTenant[c.TenantUUID])) {
-			all := byTenant[c.TenantUUID][number]
+		for _, number := range slices.Sorted(maps.Keys(p.emergencies[c.TenantUUID])) {
+			all := p.emergencies[c.TenantUUID][number]
 			rank := func(n *confdsvc.EmergencyNumber) int {
 				foreign := n.TenantUUID != c.TenantUUID
 				switch {
@@ -98,7 +93,7 @@ func (p *plan) eachEmergency(yield func(c *confdsvc.Context, number string, step
 // writeEmergencies writes what emergency numbers do for each tenant, and names the tenants whose calls go out and that have none.
 func (p *plan) writeEmergencies(w *conf.Writer) {
 	for _, tenant := range slices.Sorted(maps.Keys(p.Slugs)) {
-		all := p.emergencies(tenant)
+		all := p.emergencies[tenant]
 		if len(all) > 0 {
 			w.Section(emergencyContext(tenant))
 			for _, number := range slices.Sorted(maps.Keys(all)) {

@@ -154,7 +154,7 @@ func goldens(t *testing.T) map[string]golden {
 			}
 			s.Users[0].FuncKeyTemplateID = new(confdsvc.ID(1))
 		}},
-		"calls":  {"extensions.conf res_parking.conf", func(s *confdsvc.Snapshot) { addCalls(t, s) }},
+		"calls":  {"confbridge.conf extensions.conf res_parking.conf", func(s *confdsvc.Snapshot) { addCalls(t, s) }},
 		"trunks": {"pjsip.conf", func(s *confdsvc.Snapshot) { carrierAt(t, s, "carrier.example") }},
 		"transports": {"pjsip.conf", func(s *confdsvc.Snapshot) {
 			for name, options := range map[string]string{

@@ -204,20 +204,17 @@ func (p *plan) outcallFault(o *confdsvc.Outcall) string {
 
 // dialBy returns what calls the number RINGFENCE_NUMBER by a trunk, or "" if the trunk has a fault or is another tenant's.
 func (p *plan) dialBy(id confdsvc.ID, tenantUUID string) string {
-	for _, t := range p.Trunks {
-		if t.ID != id || t.TenantUUID != tenantUUID || p.trunkFault(t) != "" {
-			continue
-		}
-		if e := p.endpoints[p.TrunkSIP[id]]; e != nil {
-			return "PJSIP/${RINGFENCE_NUMBER}@" + e.Name
-		}
-		c := p.customs[p.TrunkCustom[id]]
-		if localForm.MatchString(c.Interface) {
-			return c.Interface
-		}
-		return c.Interface + "/${RINGFENCE_NUMBER}" + customSuffix(c)
+	if t := p.trunks[id]; t == nil || t.TenantUUID != tenantUUID {
+		return ""
 	}
-	return ""
+	if e := p.endpoints[p.TrunkSIP[id]]; e != nil {
+		return "PJSIP/${RINGFENCE_NUMBER}@" + e.Name
+	}
+	c := p.customs[p.TrunkCustom[id]]
+	if localForm.MatchString(c.Interface) {
+		return c.Interface
+	}
+	return c.Interface + "/${RINGFENCE_NUMBER}" + customSuffix(c)
 }
 
 // writeOutgoingCallers writes how the called see a user, by UUID, and which numbers a user, or an outgoing call, may not have: c{UUID}, p{UUID} and
@@ -270,16 +267,12 @@ var keepsNumber = step{"Set", "RINGFENCE_SEEN=${CALLERID(num)}"}
 // formatted returns the number that the called see in a trunk's format. One that does not begin with + stays as it is, and so does one of another
 // country than the tenant's main number where the format is that of calls inside the country.
 func (p *plan) formatted(trunkID confdsvc.ID) string {
-	for _, t := range p.Trunks {
-		if t.ID != trunkID {
-			continue
-		}
-		switch code, begin := country(p.mains[t.TenantUUID]); {
-		case t.OutgoingCallerIDFormat == "E164":
-			return "${FILTER(0-9*#,${RINGFENCE_SEEN})}"
-		case t.OutgoingCallerIDFormat == "national" && code != "":
-			return fmt.Sprintf(`${IF($["${RINGFENCE_SEEN:0:%d}" = "%s"]?%s${RINGFENCE_SEEN:%[1]d}:${RINGFENCE_SEEN})}`, len(code), code, begin)
-		}
+	t := p.trunks[trunkID]
+	switch code, begin := country(p.mains[t.TenantUUID]); {
+	case t.OutgoingCallerIDFormat == "E164":
+		return "${FILTER(0-9*#,${RINGFENCE_SEEN})}"
+	case t.OutgoingCallerIDFormat == "national" && code != "":
+		return fmt.Sprintf(`${IF($["${RINGFENCE_SEEN:0:%d}" = "%s"]?%s${RINGFENCE_SEEN:%[1]d}:${RINGFENCE_SEEN})}`, len(code), code, begin)
 	}
 	return "${RINGFENCE_SEEN}"
 }

@@ -30,6 +30,7 @@ type plan struct {
 	schedules   map[confdsvc.ID]*confdsvc.Schedule
 	menus       map[confdsvc.ID]*confdsvc.IVR
 	conferences map[confdsvc.ID]*confdsvc.Conference
+	trunks      map[confdsvc.ID]*confdsvc.Trunk
 	parking     map[string][]*confdsvc.ParkingLot // the lots that have a number in a context, by its name
 	endpoints   map[string]*confdsvc.EndpointSIP  // by UUID, also those with which nobody can telephone, as the next
 	customs     map[confdsvc.ID]*confdsvc.EndpointCustom
@@ -44,7 +45,9 @@ type plan struct {
 	// public are the tenants' phone numbers that begin with +, by tenant and digits; mains are their main numbers.
 	public map[[2]string]string
 	mains  map[string]string
-	left   []leftout.Omission // what the files lack
+	// emergencies are the emergency numbers of each tenant that reach somebody, and then the installation's, by what is dialled.
+	emergencies map[string]map[string][]*confdsvc.EmergencyNumber
+	left        []leftout.Omission // what the files lack
 }
 
 // isOn reads an attribute that is true while nobody has set it.
@@ -94,7 +97,7 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p := &plan{
 		Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{},
 		leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}, parking: map[string][]*confdsvc.ParkingLot{},
-		public: map[[2]string]string{}, mains: map[string]string{},
+		public: map[[2]string]string{}, mains: map[string]string{}, emergencies: map[string]map[string][]*confdsvc.EmergencyNumber{},
 	}
 	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, p.contextFault)
 	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) confdsvc.ID { return c.ID }, p.contextFault)
@@ -125,6 +128,7 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	for _, t := range s.Transports {
 		p.transports[t.Name] = p.transportFault(t) == ""
 	}
+	p.trunks = index(s.Trunks, func(t *confdsvc.Trunk) confdsvc.ID { return t.ID }, p.trunkFault)
 	for _, f := range s.Features {
 		if f.Enabled && isExten(f.Exten) {
 			p.features[f.Feature] = f.Exten
@@ -139,6 +143,9 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 		if n.Main {
 			p.mains[n.TenantUUID] = p.seen(n.TenantUUID, n.Number)
 		}
+	}
+	for tenant := range s.Slugs {
+		p.emergencies[tenant] = p.emergenciesOf(tenant)
 	}
 	p.enter()
 	p.leaveFaults()

@@ -14,12 +14,7 @@ import (
 // outsideOf gives the office two carriers, at which a number is dialled behind a 0: telephones stand for them. The first one may call in by its login.
 func outsideOf(t *testing.T, a *pbxUnderTest, s *confdsvc.Snapshot) (carriers []*phone) {
 	t.Helper()
-	const outside = "ctx-acme-outcall-1"
-	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
-	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
-	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
-	s.Outcalls = []*confdsvc.Outcall{read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "ring_time": 20,
-		"trunks": [{"id": 1}, {"id": 2}], "extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1}]}`)}
+	callsOut(t, s, `"ring_time": 20, "trunks": [{"id": 1}, {"id": 2}]`, "")
 	s.TrunkSIP = map[confdsvc.ID]string{}
 	for i := range 2 {
 		name := fmt.Sprintf("carrier-%d", i+1)
@@ -147,12 +142,7 @@ func TestRealLoops(t *testing.T) {
 	carrierAt(t, s, carrier.at("sip"))
 	e := s.Endpoints[len(s.Endpoints)-1]
 	e.Endpoint.V, e.Identify.V, e.OutboundAuth = [][]string{{"allow", "!all,ulaw"}}, nil, e.RegistrationAuth
-	const outside = "ctx-acme-outcall-1"
-	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
-	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
-	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
-	s.Outcalls = []*confdsvc.Outcall{read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "trunks": [{"id": 1}, {"id": 1}],
-		"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1}]}`)}
+	callsOut(t, s, `"trunks": [{"id": 1}, {"id": 1}]`, "")
 	a := startReal(t, s)
 	a.apply()
 	phones := []*phone{a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "dave")}

@@ -55,12 +55,7 @@ func TestRealCallsAtOnce(t *testing.T) {
 	}
 
 	s := office(t)
-	const outside = "ctx-acme-outcall-1"
-	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
-	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
-	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
-	s.Outcalls = []*confdsvc.Outcall{read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "trunks": [{"id": 1}],
-		"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1}]}`)}
+	callsOut(t, s, `"trunks": [{"id": 1}]`, "")
 	s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, fmt.Sprintf(`{"uuid": "carrier", "tenant_uuid": "%s", "name": "carrier",
 		"aor_section_options": [["contact", "sip:127.0.0.1:%d"], ["qualify_frequency", "0"]], "endpoint_section_options": [["allow", "!all,ulaw"], ["direct_media", "no"]]}`, acme, ports[0])))
 	s.Trunks, s.TrunkSIP = []*confdsvc.Trunk{{ID: 1, TenantUUID: acme}}, map[confdsvc.ID]string{1: "carrier"}

@@ -22,6 +22,9 @@ func TestRealMenus(t *testing.T) {
 	s.Menus[0].Choices.V = append(s.Menus[0].Choices.V, confdsvc.IVRChoice{Exten: "5", Destination: *to(t, `{"type": "group", "group_id": 1}`)})
 	s.GroupUsers[sales] = []confdsvc.ID{3}
 	schedules(t, s)
+	s.Menus = append(s.Menus, read[confdsvc.IVR](t, `{"id": 3, "tenant_uuid": "`+acme+`", "name": "Round", "menu_sound": "beep", "timeout": 1, "max_tries": 1,
+		"timeout_destination": {"type": "ivr", "ivr_id": 3}}`))
+	outside(t, s, 18, "5550118", `{"type": "ivr", "ivr_id": 3}`)
 	stranger(t, s)
 	theirLot := *s.ParkingLots[0] // with the same slots
 	theirLot.ID, theirLot.TenantUUID = 2, other
@@ -95,6 +98,8 @@ func TestRealMenus(t *testing.T) {
 		t.Error("a schedule that leads to itself answers")
 	}
 	rest("a circle")
+	dial(davePhone, "5550118").ended() // a menu that asks again, for ever, and nobody chooses
+	rest("a circle of menus")
 
 	dial(davePhone, "400")
 	dial(alice, "400")

@@ -14,17 +14,23 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
+// outgoing is the context of a company's calls to the outside.
+const outgoing = "ctx-acme-outcall-1"
+
+// callsOut lets the telephones of a company call 0 and a number outside, by an outgoing call with these attributes, and with what it does to the number.
+func callsOut(t *testing.T, s *confdsvc.Snapshot, attributes, dialling string) {
+	t.Helper()
+	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outgoing, Label: "To outside", Type: "outcall", Enabled: true})
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outgoing, Enabled: true})
+	s.Outcalls = []*confdsvc.Outcall{read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, `+attributes+`,
+		"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outgoing+`", "strip_digits": 1`+dialling+`}]}`)}
+}
+
 // startCarriers starts an Asterisk with a company whose telephones call 0 and a number outside by two trunks: telephones stand for their carriers.
 func startCarriers(t *testing.T, s *confdsvc.Snapshot) (a *pbxUnderTest, first, second *phone) {
 	t.Helper()
-	const outside = "ctx-acme-outcall-1"
-	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
-	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
-	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true})
-	s.Outcalls = []*confdsvc.Outcall{
-		read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "ring_time": 20, "trunks": [{"id": 1}, {"id": 2}],
-			"extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1, "prefix": "33", "external_prefix": "+"}]}`),
-	}
+	callsOut(t, s, `"ring_time": 20, "trunks": [{"id": 1}, {"id": 2}]`, `, "prefix": "33", "external_prefix": "+"`)
 	a = startReal(t, s)
 	both := carriers(t, a, s)
 	return a, both[0], both[1]
@@ -209,17 +215,9 @@ func TestRealEmergencyCalls(t *testing.T) {
 		seconds(u, 30)
 	}
 	s.Users[1].OutgoingCallerID = new("anonymous")
-	const outside = "ctx-acme-outcall-1"
-	s.Contexts = append(s.Contexts, &confdsvc.Context{ID: 6, TenantUUID: acme, Name: outside, Label: "To outside", Type: "outcall", Enabled: true})
-	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {6}}
-	s.Extensions = append(s.Extensions,
-		&confdsvc.Extension{ID: 600, TenantUUID: acme, Exten: "_0X.", Context: outside, Enabled: true},
-		&confdsvc.Extension{ID: 601, TenantUUID: acme, Exten: "_1XX", Context: outside, Enabled: true})
-	s.Outcalls = []*confdsvc.Outcall{
-		read[confdsvc.Outcall](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "out", "enabled": true, "trunks": [{"id": 1}, {"id": 2}],
-			"call_permissions": [{"id": 1}], "schedules": [{"id": 1}], "extensions": [{"id": 600, "exten": "_0X.", "context": "`+outside+`", "strip_digits": 1, "prefix": "33"},
-			{"id": 601, "exten": "_1XX", "context": "`+outside+`"}]}`),
-	}
+	callsOut(t, s, `"trunks": [{"id": 1}, {"id": 2}], "call_permissions": [{"id": 1}], "schedules": [{"id": 1}]`, `, "prefix": "33"`)
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 601, TenantUUID: acme, Exten: "_1XX", Context: outgoing, Enabled: true})
+	s.Outcalls[0].Extensions = append(s.Outcalls[0].Extensions, read[confdsvc.Outcall](t, `{"extensions": [{"id": 601, "exten": "_1XX", "context": "`+outgoing+`"}]}`).Extensions...)
 	s.CallPermissions = []*confdsvc.CallPermission{
 		read[confdsvc.CallPermission](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Nothing", "mode": "deny", "enabled": true, "extensions": ["_X."]}`),
 	}
@@ -240,6 +238,7 @@ func TestRealEmergencyCalls(t *testing.T) {
 	a := startReal(t, s)
 	carriers := carriers(t, a, s)
 	s.Trunks[1].OutgoingCallerIDFormat = "national"
+	s.Endpoints[len(s.Endpoints)-2].AOR.V[1] = []string{"qualify_frequency", "1"}
 	a.set(s)
 	a.apply()
 	a.clean("the first apply")
@@ -276,6 +275,15 @@ func TestRealEmergencyCalls(t *testing.T) {
 	call("bob", "110", second, "<sip:0301234@")
 	first.when("busy")
 	call("dave", "112", second, "<sip:0305678@")
+	first.when("silent")
+	wait(t, "Asterisk finds the first carrier gone", func() bool {
+		is, _ := a.service.Trunk(t.Context(), "carrier-1")
+		return is.Reachable != nil && !*is.Reachable
+	}, func() string { return a.cli("pjsip show contacts") })
+	call("dave", "112", second, "<sip:0305678@")
+	if n := first.count("does not answer INVITE"); n > 0 {
+		t.Errorf("a carrier that is gone is called %d times", n)
+	}
 }
 
 // Calls to the outside are limited: at once, within a minute, and by the minutes of a day. The log says so, as the documented filter reads it.
@@ -286,6 +294,7 @@ func TestRealCallLimits(t *testing.T) {
 	}
 	dave := s.Users[3]
 	s.Tenants = []*confdsvc.Tenant{{UUID: acme}}
+	s.Emergencies = []*confdsvc.EmergencyNumber{read[confdsvc.EmergencyNumber](t, `{"id": 1, "tenant_uuid": "`+acme+`", "number": "112"}`)}
 	a, first, second := startCarriers(t, s)
 	limits := []*confdsvc.CallLimits{&s.Tenants[0].CallLimits, &s.Outcalls[0].CallLimits, &s.Trunks[0].CallLimits, &s.Trunks[1].CallLimits, &dave.CallLimits}
 	limited := func(one *confdsvc.CallLimits, to confdsvc.CallLimits) {
@@ -323,6 +332,10 @@ func TestRealCallLimits(t *testing.T) {
 	dial("carol", 200) // by the next trunk
 	second.saw("rings")
 	told("max_calls", "trunk-1")
+	if _, got := phones["bob"].dial("112"); got != 200 {
+		t.Errorf("an emergency call over a full trunk: %d", got)
+	}
+	first.saw("rings")
 	rest("a full trunk")
 	dial("carol", 200) // there is room again
 	first.saw("rings")

@@ -26,7 +26,7 @@ type phone struct {
 
 	mu     sync.Mutex
 	lamps  map[string]string         // the state of the numbers that it watches
-	does   string                    // what it does when it is called: answer, ring, busy, or the status that it sends
+	does   string                    // what it does when it is called: answer, ring, busy, the status that it sends, or silent: nothing, as one that is gone
 	events []string                  // what has happened to it, oldest first
 	calls  map[string]*call          // by Call-ID
 	branch map[string]func(*message) // who waits for a response
@@ -180,6 +180,10 @@ func (p *phone) asked(m *message) {
 	p.mu.Lock()
 	c, does := p.calls[id], p.does
 	p.mu.Unlock()
+	if method := m.method(); does == "silent" && (method == "INVITE" || method == "OPTIONS") {
+		p.note("does not answer %s", method)
+		return
+	}
 	switch m.method() {
 	case "INVITE":
 		if c != nil { // the media changes, or it is the same once more

@@ -4,12 +4,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ringfence/ringfence/confdsvc"
 )
 
 // Asterisk has what sections of its own files say, at once where it reads them by a reload, and otherwise after a restart. What it could
 // not load is left out.
 func TestRealSections(t *testing.T) {
 	s := company(t)
+	s.Conferences = []*confdsvc.Conference{{ID: 1, TenantUUID: acme}} // without, there are no profiles of them
 	a := startReal(t, s)
 	a.apply()
 	a.clean("the sections of a new installation")

@@ -3,6 +3,7 @@ package asterisk_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,7 @@ allow = !all,alaw,ulaw
 [acme]
 type = aor
 max_contacts = 1
+minimum_expiration = 10
 [acme]
 type = auth
 auth_type = userpass
@@ -52,6 +54,9 @@ func TestRealTrunk(t *testing.T) {
 	s := company(t)
 	carrierAt(t, s, carrier.at("sip"))
 	e := s.Endpoints[3]
+	e.AOR.V = [][]string{{"qualify_frequency", "1"}}
+	e.Registration.V = append(slices.DeleteFunc(e.Registration.V, func(pair []string) bool { return pair[0] == "retry_interval" }),
+		[]string{"retry_interval", "1"}, []string{"expiration", "12"})
 	e.Endpoint.V, e.Identify.V, e.OutboundAuth = [][]string{{"allow", "!all,alaw"}, {"dtmf_mode", "rfc4733"}}, nil, e.RegistrationAuth
 	a := startReal(t, s)
 	a.apply()
@@ -62,11 +67,21 @@ func TestRealTrunk(t *testing.T) {
 		}, func() string { return a.cli("pjsip show registrations") + carrier.cli("pjsip show aor acme") + a.log() })
 	}
 	registered(true)
-	var is apply.Trunk
-	wait(t, "the status tells that it is registered and answers", func() (ok bool) {
-		is, _ = a.service.Trunk(t.Context(), "carrier")
-		return is.Loaded && is.Registered != nil && *is.Registered && is.Reachable != nil && *is.Reachable && is.Latency != nil && *is.Latency > 0
-	}, func() string { return fmt.Sprintf("%+v\n%s", is, a.cli("pjsip show endpoint carrier")) })
+	tells := func(up bool) {
+		t.Helper()
+		var is apply.Trunk
+		wait(t, fmt.Sprintf("the status tells that it is registered and answers: %v", up), func() (ok bool) {
+			is, _ = a.service.Trunk(t.Context(), "carrier")
+			return is.Loaded && is.Registered != nil && *is.Registered == up && is.Reachable != nil && *is.Reachable == up && up == (is.Latency != nil && *is.Latency > 0)
+		}, func() string { return fmt.Sprintf("%+v\n%s", is, a.cli("pjsip show endpoint carrier")) })
+	}
+	tells(true)
+	_ = carrier.process.Process.Kill()
+	<-carrier.ended
+	tells(false)
+	carrier.boot()
+	registered(true)
+	tells(true)
 	alice, bob := a.phone(t, "alice"), a.phone(t, "bob")
 	byAddress := "PJSIP/acme/sip:5550100@" + a.at("sip")
 	calledBy := func(when, dial string) {

@@ -67,8 +67,12 @@ var (
 // hasProfile reports whether confbridge.conf has a profile, or a menu.
 func (p *plan) hasProfile(name string) bool { return p.taken(name, "confbridge.conf") == "" }
 
-// writeProfiles writes the profiles and the menus. For one option that it does not know Asterisk would load none of them.
+// writeProfiles writes the profiles and the menus, if there are conferences: without, Asterisk needs no app_confbridge. For one option that it does
+// not know Asterisk would load none of them.
 func writeProfiles(p *plan, w *conf.Writer) {
+	if len(p.Conferences) == 0 {
+		return
+	}
 	for _, profile := range []struct {
 		name, kind string
 		keys       [][2]string

@@ -115,7 +115,7 @@ func portOf(secure bool) string {
 func writeTrunks(p *plan, w *conf.Writer) {
 	var taken []netip.Prefix
 	for _, t := range p.Trunks {
-		if e := p.endpoints[p.TrunkSIP[t.ID]]; e != nil && p.trunkFault(t) == "" {
+		if e := p.endpoints[p.TrunkSIP[t.ID]]; e != nil && p.trunks[t.ID] != nil {
 			taken = append(taken, p.writeTrunk(w, t, e, taken)...)
 		}
 	}
@@ -236,7 +236,7 @@ func (p *plan) writeIdentify(w *conf.Writer, named leftout.Omission, e *confdsvc
 					"A name would count only as Asterisk finds it while it loads the file")
 			case !slices.ContainsFunc(taken, at.Overlaps):
 				own = append(own, at)
-			case !isYes(byLine):
+			case !conf.IsYes(byLine):
 				omit("match", "another trunk has this address, and the calls from there. "+
 					"With line=yes in registration_section_options, calls that come by the registration are told apart")
 			}
@@ -254,8 +254,6 @@ func (p *plan) writeIdentify(w *conf.Writer, named leftout.Omission, e *confdsvc
 	return own
 }
 
-func isYes(value string) bool { return slices.Contains([]string{"yes", "true", "on", "1"}, value) }
-
 func (p *plan) writeRegistration(w *conf.Writer, named leftout.Omission, e *confdsvc.EndpointSIP) {
 	omit := p.optionOf(named, "registration_section_options.")
 	login := len(e.RegistrationAuth.V) > 0
@@ -266,7 +264,7 @@ func (p *plan) writeRegistration(w *conf.Writer, named leftout.Omission, e *conf
 	w.Set("type", "registration")
 	line, typed := e.Registration.Last("line")
 	_, byAddress := e.Identify.Last("match")
-	byLine := isYes(line) || !typed && !byAddress
+	byLine := conf.IsYes(line) || !typed && !byAddress
 	if byLine { // Asterisk refuses an endpoint without the line
 		w.Set("endpoint", e.Name)
 	}

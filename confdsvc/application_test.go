@@ -16,6 +16,7 @@ func init() {
 		Values: func(int) object {
 			return object{"destination": "node", "destination_options": object{"type": "holding", "music_on_hold": "default", "answer": true}}
 		},
+		Except: []string{"destination", "destination_options"}, // not by themselves
 	}
 }
 

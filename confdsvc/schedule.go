@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -86,13 +87,13 @@ func declareSchedules(e *crud.Engine) {
 		Order: columns, Filters: columns, Search: columns, Beside: []crud.Beside[Schedule]{scheduleDestinations.beside(e)},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Schedule]) error {
 			for i, p := range change.New.OpenPeriods.V {
-				if p.End < p.Start {
-					return endsEarly("open_periods", i)
+				if err := p.refuse("open_periods", i); err != nil {
+					return err
 				}
 			}
 			for i, p := range change.New.ExceptionalPeriods.V {
-				if p.End < p.Start {
-					return endsEarly("exceptional_periods", i)
+				if err := p.refuse("exceptional_periods", i); err != nil {
+					return err
 				}
 			}
 			return nil
@@ -108,6 +109,16 @@ func hasSchedule[T any](e *crud.Engine, relation crud.Relation[T, Schedule], fie
 	crud.Link[T, Schedule]{Relation: relation, LeftHas: crud.AtMostOne, LeftShows: []crud.Show{crud.Many(field)}, RightShows: []crud.Show{shows}}.On(e)
 }
 
-func endsEarly(field string, at int) error {
-	return apierr.InvalidField(fmt.Sprintf("%s[%d].hours_end", field, at), "range", "hours_end is before hours_start")
+// refuse refuses a period that would never come.
+func (p *SchedulePeriod) refuse(field string, at int) error {
+	if p.End < p.Start {
+		return apierr.InvalidField(fmt.Sprintf("%s[%d].hours_end", field, at), "range", "hours_end is before hours_start")
+	}
+	inMonth := func(month int64) bool {
+		return slices.Min(p.MonthDays) <= []int64{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[month-1]
+	}
+	if !slices.ContainsFunc(p.Months, inMonth) {
+		return apierr.InvalidField(fmt.Sprintf("%s[%d].month_days", field, at), "range", "none of the months has one of these days")
+	}
+	return nil
 }

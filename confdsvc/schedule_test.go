@@ -58,6 +58,13 @@ func TestScheduleDestinations(t *testing.T) {
 		} {
 			c.Do(http.MethodPut, path, wrong).Want(http.StatusBadRequest).Says("hours_end is before hours_start")
 		}
+		days := func(months, days []any) object {
+			return object{"open_periods": []any{object{"hours_start": "09:00", "hours_end": "10:00", "months": months, "month_days": days}}}
+		}
+		c.Do(http.MethodPut, path, days([]any{2, 4}, []any{31})).Want(http.StatusBadRequest).Says("none of the months has one of these days")
+		for _, month := range []int{2, 3} {
+			c.Do(http.MethodPut, path, days([]any{month}, []any{29, 31})).Want(http.StatusNoContent)
+		}
 		foreign := w.as(t, "b").Create("/users", object{"firstname": "Di"})
 		c.Do(http.MethodPut, path, object{"exceptional_periods": []any{period("09:00", "10:00", foreign)}}).Want(http.StatusBadRequest).Says("User was not found")
 		c.Do(http.MethodDelete, "/users/"+bo.Text("uuid"), nil).Want(http.StatusNoContent)

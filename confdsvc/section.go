@@ -151,13 +151,13 @@ func (s *asteriskSection) names() (names []string) {
 
 // Forms that several options have.
 var (
-	yesNo    = valueForm{`yes|no|true|false|on|off|1|0`, "yes or no"}
-	number   = valueForm{`[0-9]{1,6}`, "a number of at most six digits"}
-	positive = valueForm{`[1-9][0-9]{0,5}`, "a number from 1, of at most six digits"}
-	keys     = valueForm{`[0-9*#A-D]{1,10}`, "one to ten keys of a telephone, such as *2"}
-	aSound   = valueForm{`[A-Za-z0-9_-]{1,60}(/[A-Za-z0-9_-]{1,60}){0,3}`, "the name of a sound, such as beep"}
-	host     = valueForm{`[A-Za-z0-9][A-Za-z0-9.-]{0,250}(:[0-9]{1,5})?`, "a host, also with a port"}
-	word     = valueForm{`[A-Za-z0-9._@+-]{1,100}`, "letters, digits and ._@+-"}
+	yesNoForm    = valueForm{`yes|no|true|false|on|off|1|0`, "yes or no"}
+	countForm    = valueForm{`[0-9]{1,6}`, "a number of at most six digits"}
+	positiveForm = valueForm{`[1-9][0-9]{0,5}`, "a number from 1, of at most six digits"}
+	keysForm     = valueForm{`[0-9*#A-D]{1,10}`, "one to ten keys of a telephone, such as *2"}
+	soundForm    = valueForm{`[A-Za-z0-9_-]{1,60}(/[A-Za-z0-9_-]{1,60}){0,3}`, "the name of a sound, such as beep"}
+	hostForm     = valueForm{`[A-Za-z0-9][A-Za-z0-9.-]{0,250}(:[0-9]{1,5})?`, "a host, also with a port"}
+	wordForm     = valueForm{`[A-Za-z0-9._@+-]{1,100}`, "letters, digits and ._@+-"}
 )
 
 // valueForm is the form of a value.

@@ -32,14 +32,14 @@ func init() {
 	declareSection[PJSIPGlobal](asteriskSection{
 		path: "pjsip/global", first: map[string]string{"endpoint_identifier_order": "auth_username,username,ip"},
 		kinds: kinds(
-			yesNo.called(`all_codecs_on_empty_reinvite allow_sending_180_after_183 disable_multi_domain ignore_uri_user_options
+			yesNoForm.called(`all_codecs_on_empty_reinvite allow_sending_180_after_183 disable_multi_domain ignore_uri_user_options
 				mwi_disable_initial_unsolicited norefersub send_contact_status_on_update_registration use_callerid_contact`),
-			number.called("contact_expiration_check_interval keep_alive_interval max_initial_qualify_time"),
-			positive.called("mwi_tps_queue_high unidentified_request_count unidentified_request_period unidentified_request_prune_interval"),
+			countForm.called("contact_expiration_check_interval keep_alive_interval max_initial_qualify_time"),
+			positiveForm.called("mwi_tps_queue_high unidentified_request_count unidentified_request_period unidentified_request_prune_interval"),
 			valueForm{`-1|[0-9]{1,6}`, "a number of at most six digits, or -1"}.called("mwi_tps_queue_low"),
 			valueForm{`[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5]`, "a number from 1 to 255"}.called("max_forwards"),
 			valueForm{`[A-Za-z0-9 ._/()+-]{1,100}`, "letters, digits, blanks and ._/()+-"}.called("user_agent"),
-			word.called("default_from_user default_realm"),
+			wordForm.called("default_from_user default_realm"),
 			valueForm{`[A-Za-z0-9*#]{1,40}`, "letters, digits, * and #"}.called("default_voicemail_extension"),
 			valueForm{`yes|no|[0-9a-fA-F:.]{2,39}`, "yes, no, or an address"}.called("debug"),
 			oneOf("global", "pjsip_only", "none").called("taskprocessor_overload_trigger"),
@@ -57,9 +57,9 @@ func init() {
 	declareSection[PJSIPSystem](asteriskSection{
 		path: "pjsip/system", first: map[string]string{},
 		kinds: kinds(
-			yesNo.called("accept_multiple_sdp_answers compact_headers disable_rport disable_tcp_switch follow_early_media_fork"),
+			yesNoForm.called("accept_multiple_sdp_answers compact_headers disable_rport disable_tcp_switch follow_early_media_fork"),
 			valueForm{`[1-9][0-9]{2,5}`, "a number of milliseconds from 100, of at most six digits"}.called("timer_b timer_t1"),
-			number.called(`taskpool_auto_increment taskpool_idle_timeout taskpool_initial_size taskpool_max_size taskpool_minimum_size
+			countForm.called(`taskpool_auto_increment taskpool_idle_timeout taskpool_initial_size taskpool_max_size taskpool_minimum_size
 				threadpool_auto_increment threadpool_idle_timeout threadpool_initial_size threadpool_max_size`),
 		),
 	})
@@ -70,17 +70,17 @@ func init() {
 			"atxferloopdelay": "10", "atxfercallbackretries": "2",
 		},
 		kinds: kinds(
-			yesNo.called("atxferdropcall"),
-			number.called("atxfercallbackretries atxferloopdelay"),
-			positive.called("atxfernoanswertimeout featuredigittimeout transferdialattempts transferdigittimeout"),
-			aSound.called("pickupfailsound pickupsound recordingfailsound transferinvalidsound transferretrysound xferfailsound xfersound"),
-			keys.called("atxferabort atxfercomplete atxferswap atxferthreeway pickupexten"),
+			yesNoForm.called("atxferdropcall"),
+			countForm.called("atxfercallbackretries atxferloopdelay"),
+			positiveForm.called("atxfernoanswertimeout featuredigittimeout transferdialattempts transferdigittimeout"),
+			soundForm.called("pickupfailsound pickupsound recordingfailsound transferinvalidsound transferretrysound xferfailsound xfersound"),
+			keysForm.called("atxferabort atxfercomplete atxferswap atxferthreeway pickupexten"),
 		),
 	})
 	declareSection[FeaturesFeaturemap](asteriskSection{
 		path: "features/featuremap", first: map[string]string{"blindxfer": "*1", "disconnect": "*0", "atxfer": "*2"}, needs: []string{"atxfer", "blindxfer"},
 		kinds: kinds(
-			keys.called("atxfer blindxfer disconnect"),
+			keysForm.called("atxfer blindxfer disconnect"),
 			never("a call is parked by a transfer to the number of a parking lot", "parkcall"),
 			never("these are the keys of togglerecord in the section applicationmap", "automixmon"),
 		),
@@ -88,34 +88,34 @@ func init() {
 	// An applicationmap runs what it names: so the one thing in it has a meaning, and no text of its own.
 	declareSection[FeaturesApplicationmap](asteriskSection{
 		path: "features/applicationmap", first: map[string]string{"togglerecord": "*3"}, needs: []string{"togglerecord"},
-		kinds: valueForm{keys.form, keys.says + ", alone: which application they start cannot be chosen"}.called("togglerecord"),
+		kinds: valueForm{keysForm.form, keysForm.says + ", alone: which application they start cannot be chosen"}.called("togglerecord"),
 	})
 	declareSection[RTPGeneral](asteriskSection{
 		path: "rtp/general", first: map[string]string{"rtpstart": "10000", "rtpend": "20000", "stunaddr_reresolve_ttl_0": "yes"}, check: inPorts,
 		kinds: kinds(
-			yesNo.called("icesupport rtpchecksums stun_software_attribute stunaddr_reresolve_ttl_0"),
+			yesNoForm.called("icesupport rtpchecksums stun_software_attribute stunaddr_reresolve_ttl_0"),
 			valueForm{`[0-9]{4,5}`, "a port"}.called("rtpend rtpstart"),
-			positive.called("dtmftimeout probation"),
+			positiveForm.called("dtmftimeout probation"),
 			valueForm{`[5-9][0-9]{2}|[1-5]?[0-9]{4}|60000`, "a number of milliseconds from 500 to 60000"}.called("rtcpinterval"),
 			valueForm{`25[6-9]|2[6-9][0-9]|[3-9][0-9]{2}|[1-9][0-9]{3}`, "a number of bytes from 256 to 9999"}.called("dtls_mtu"),
 			oneOf("yes", "no", "seqno").called("strictrtp"),
-			host.called("stunaddr turnaddr"),
-			word.called("turnpassword turnusername"),
+			hostForm.called("stunaddr turnaddr"),
+			wordForm.called("turnpassword turnusername"),
 		),
 	})
 	declareSection[ConfbridgeBridge](asteriskSection{
 		path: "confbridge/wazo_default_bridge", first: map[string]string{"type": "bridge"},
 		kinds: kinds(
 			oneOf("bridge").called("type"),
-			yesNo.called("binaural_active enable_events jitterbuffer"),
-			number.called("max_members remb_estimated_bitrate remb_send_interval video_update_discard"),
+			yesNoForm.called("binaural_active enable_events jitterbuffer"),
+			countForm.called("max_members remb_estimated_bitrate remb_send_interval video_update_discard"),
 			valueForm{`auto|[1-9][0-9]{3,5}`, "auto, or a number of hertz"}.called("internal_sample_rate"),
 			valueForm{`none|[1-9][0-9]{3,5}`, "none, or a number of hertz"}.called("maximum_sample_rate"),
 			oneOf("10", "20", "40", "80").called("mixing_interval"),
 			oneOf("none", "follow_talker", "last_marked", "first_marked", "sfu").called("video_mode"),
 			oneOf("average", "lowest", "highest", "average_all", "lowest_all", "highest_all", "force").called("remb_behavior"),
 			valueForm{`[a-z]{2,3}(_[A-Z]{2})?`, "a language, such as en or fr_FR"}.called("language"),
-			aSound.called(`sound_begin sound_binaural_off sound_binaural_on sound_error_menu sound_get_pin sound_has_joined sound_has_left
+			soundForm.called(`sound_begin sound_binaural_off sound_binaural_on sound_error_menu sound_get_pin sound_has_joined sound_has_left
 				sound_invalid_pin sound_join sound_kicked sound_leader_has_left sound_leave sound_locked sound_locked_now sound_muted
 				sound_only_one sound_only_person sound_other_in_party sound_there_are sound_unlocked_now sound_unmuted sound_wait_for_leader`),
 			never("Asterisk would run a program", "record_command record_options"),
@@ -129,13 +129,13 @@ func init() {
 		path: "confbridge/wazo_default_user", first: map[string]string{"type": "user", "dsp_drop_silence": "yes", "talk_detection_events": "yes"},
 		kinds: kinds(
 			oneOf("user").called("type"),
-			yesNo.called(`announce_join_leave announce_join_leave_review announce_only_user announce_user_count denoise dsp_drop_silence
+			yesNoForm.called(`announce_join_leave announce_join_leave_review announce_only_user announce_user_count denoise dsp_drop_silence
 				dtmf_passthrough echo_events end_marked hear_own_join_sound jitterbuffer marked music_on_hold_when_empty quiet send_events
 				startmuted talk_detection_events text_messaging wait_marked`),
 			valueForm{`yes|no|[0-9]{1,4}`, "yes, no, or a number"}.called("announce_user_count_all"),
-			number.called("dsp_silence_threshold timeout"),
-			positive.called("dsp_talking_threshold"),
-			aSound.called("announcement"),
+			countForm.called("dsp_silence_threshold timeout"),
+			positiveForm.called("dsp_talking_threshold"),
+			soundForm.called("announcement"),
 			never("each conference says so by admin_pin and pin", "admin pin"),
 			never("each conference says so by music_on_hold", "music_on_hold_class"),
 			never("this is the profile that others are made from", "template"),

@@ -149,7 +149,7 @@ func addressesFree(ctx context.Context, c store.Conn, e *crud.Engine, endpoint *
 
 // addresses are those from which a trunk's calls come, unless they are known by their registration.
 func (e *EndpointSIP) addresses() (all []netip.Prefix) {
-	if line, _ := e.Registration.last("line"); slices.Contains([]string{"yes", "true", "on", "1"}, line) {
+	if line, _ := e.Registration.last("line"); conf.IsYes(line) {
 		return nil
 	}
 	for _, pair := range e.Identify.V {

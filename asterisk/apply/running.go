@@ -147,7 +147,11 @@ func (a *running) missingTrunks(ctx context.Context, before, after []byte, f *co
 		}
 		missing = slices.DeleteFunc(want, func(name string) bool { _, is := has[name]; return is })
 	}
-	for _, name := range sectionsOf(f, "identify") {
+	identified := sectionsOf(f, "identify")
+	if len(identified) > 0 {
+		a.checkOrder(ctx)
+	}
+	for _, name := range identified {
 		has, err := ami.Endpoint(ctx, a.client, name)
 		if err != nil {
 			return nil, err
@@ -157,6 +161,18 @@ func (a *running) missingTrunks(ctx context.Context, before, after []byte, f *co
 		}
 	}
 	return missing, nil
+}
+
+// checkOrder warns of an Asterisk that takes telephones behind a trunk's address for the trunk: it reads only when it starts that names come first.
+// An account that may not ask is no fault.
+func (a *running) checkOrder(ctx context.Context) {
+	order, err := ami.Command(ctx, a.client, "pjsip show identifiers")
+	byName := slices.IndexFunc(order, func(line string) bool { return strings.TrimSpace(line) == "username" })
+	byAddress := slices.IndexFunc(order, func(line string) bool { return strings.TrimSpace(line) == "ip" })
+	if err == nil && byAddress >= 0 && byAddress < byName {
+		a.warn("Asterisk asks for the address of who calls before the name, so that telephones behind a trunk's address are taken for the trunk: " +
+			"it reads endpoint_identifier_order only when it starts. Restart it")
+	}
 }
 
 // sectionsIn returns the names of the sections of a type, of a file that was generated.
@@ -195,6 +211,9 @@ func (a *running) missingLots(ctx context.Context, f *conf.File) ([]string, erro
 
 // missingProfiles looks for the profiles and menus of conferences by their names: a reload of them answers whether it has taken the file.
 func (a *running) missingProfiles(ctx context.Context, f *conf.File) (missing []string, err error) {
+	if len(f.Sections) == 0 { // and perhaps no module that could be asked
+		return nil, nil
+	}
 	there := map[string]bool{}
 	for _, kind := range []string{"profile bridges", "profile users", "menus"} {
 		lines, err := ami.Command(ctx, a.client, "confbridge show "+kind)

@@ -41,6 +41,9 @@ type Include struct {
 	Line     int
 }
 
+// IsYes reports whether Asterisk reads an option's value as yes.
+func IsYes(value string) bool { return slices.Contains([]string{"yes", "true", "on", "1"}, value) }
+
 // Section returns the first section of a name, or nil.
 func (f *File) Section(name string) *Section {
 	for _, s := range f.Sections {
