@@ -69,6 +69,7 @@ var expected = []expectation{
 	expect(`CDR simple logging|res_smdi|may be removed in a future release`, "modules that the test loads for others, without their files"),
 	expect(`WARNING.* bridge_holding\.c: Failed to start moh`, "the test's folder has no music"),
 	expect(`res_musiconhold\.c: No music on hold classes`, "before the first apply there are none"),
+	expect(`WARNING.* res_pjsip_outbound_registration\.c: No response received from .* on registration attempt`, "a test stops its carrier"),
 	// Of every reload, whatever is in the files.
 	expect(`NOTICE.* (Adding default_(menu menu|bridge profile|user profile) to app_confbridge|Adding default profile to res_parking)`, "the test's folder has no lot, profile and menu of Asterisk's own"),
 	expect(`NOTICE.* Type 'system' is not reloadable`, "docs/asterisk.md"),

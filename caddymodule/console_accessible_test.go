@@ -73,6 +73,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"new", "#/confd/groups/+new", "Create a group", "form"},
 		{"context", "#/confd/contexts/+new", "Create a context", "form"},
 		{"telephone", "#/telephone", "New telephone user", "form"},
+		{"csv", "#/csv", "Users by file", "#file"},
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
 		{"audit", "#/auth/audit", "Audit", "td"},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
 // csvType is the media type of lists of users as spreadsheets read and write them (RFC 4180).
@@ -335,7 +337,7 @@ func (r *csvRow) texts(name string) []string {
 
 // csvContexts are the contexts of a tenant. A cell names one by its name, or by a label that no other has of those of its kind.
 type csvContexts struct {
-	names map[string]bool
+	labels map[string]string // by name
 	// labelled are the names of those with a label, and of those of a type with a label.
 	labelled map[[2]string][]string
 }
@@ -345,15 +347,45 @@ var csvContextColumns = []struct{ name, kind string }{{"context", "internal"}, {
 
 // add adds a context.
 func (x *csvContexts) add(name, label, kind string) {
-	x.names[name] = true
+	x.labels[name] = label
 	for _, of := range []string{"", kind} {
 		x.labelled[[2]string{of, label}] = append(x.labelled[[2]string{of, label}], name)
 	}
 }
 
+// readCSVContexts reads the contexts of a tenant, with the labels that the caller may see.
+func readCSVContexts(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string) (*csvContexts, error) {
+	query, args := e.Visible(ctx, `SELECT c.name, coalesce((SELECT v.label FROM {confd_context} v WHERE v.id = c.id), c.name) AS label, c.type
+		FROM confd_context c WHERE c.tenant_uuid = $1`, tenantUUID)
+	contexts, err := store.Select[struct{ Name, Label, Type string }](ctx, c, query, args...)
+	x := &csvContexts{labels: map[string]string{}, labelled: map[[2]string][]string{}}
+	for _, one := range contexts {
+		x.add(one.Name, one.Label, one.Type)
+	}
+	return x, err
+}
+
+// label returns a cell of a column with labels in the place of the names for which an import takes them.
+func (x *csvContexts) label(column, cell string) string {
+	for _, of := range csvContextColumns {
+		if of.name != column {
+			continue
+		}
+		names := strings.Split(cell, csvSeparator)
+		for i, name := range names {
+			label := x.labels[name]
+			if meant, refused := x.named(column, of.kind, label); refused == nil && meant == name && !strings.Contains(label, csvSeparator) {
+				names[i] = label
+			}
+		}
+		return strings.Join(names, csvSeparator)
+	}
+	return cell
+}
+
 // named returns the name of the context that a column names.
 func (x *csvContexts) named(column, kind, text string) (string, *apierr.Error) {
-	if x.names[text] {
+	if _, is := x.labels[text]; is {
 		return text, nil
 	}
 	found := x.labelled[[2]string{"", text}]

@@ -30,6 +30,9 @@ func declareUserExport(e *crud.Engine) {
 		Description: "As CSV if the request prefers `text/csv`: UTF-8, lines that end with CRLF, booleans as 0 and 1, and an apostrophe before " +
 			"each sign at the beginning of a cell that a spreadsheet could take for a formula (`=`, `+`, `-`, `@`). An import takes it away again. " +
 			"Users that others change meanwhile are exported as they were or as they are.",
+		Query: []rest.Parameter{{
+			Name: "labels", Description: "`true`: contexts by their labels, where an import knows them by these.", Schema: &rest.Schema{Type: "boolean"},
+		}},
 		Success: http.StatusOK, Reply: rest.SchemaOf[UserTable](), Also: csvType + "; charset=utf-8", Tenanted: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return exportUsers(ctx, e, r) },
 	})
@@ -52,6 +55,17 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	show := func(_, cell string) string { return cell }
+	if r.Bool("labels") {
+		err := e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+			contexts, err := readCSVContexts(ctx, c, e, scope)
+			show = contexts.label
+			return err
+		})
+		if err != nil {
+			return rest.Reply{}, err
+		}
+	}
 	write := writeJSONTable
 	reply := rest.Reply{Header: http.Header{}}
 	if r.PrefersAlso() {
@@ -59,7 +73,7 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 		reply.Header.Set("Content-Disposition", `attachment; filename="users.csv"`)
 	}
 	reply.Stream = func(w io.Writer) error {
-		return write(w, func() (these []*csvUser, err error) {
+		return write(w, show, func() (these []*csvUser, err error) {
 			if these = users; len(these) > 0 {
 				users, err = reader.next(ctx)
 			}
@@ -246,8 +260,8 @@ func exportedColumns() (columns []*csvColumn, names []string) {
 	return columns, names
 }
 
-// writeCSVTable and writeJSONTable write a table. next returns the next users, and none after the last.
-func writeCSVTable(w io.Writer, next func() ([]*csvUser, error)) error {
+// writeCSVTable and writeJSONTable write a table. show returns what to write of a column's cell; next returns the next users, and none after the last.
+func writeCSVTable(w io.Writer, show func(column, cell string) string, next func() ([]*csvUser, error)) error {
 	columns, names := exportedColumns()
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
@@ -262,7 +276,7 @@ func writeCSVTable(w io.Writer, next func() ([]*csvUser, error)) error {
 		}
 		for _, x := range users {
 			for i, column := range columns {
-				cells[i] = harmless(column.export(x))
+				cells[i] = harmless(show(column.name, column.export(x)))
 			}
 			if err := out.Write(cells); err != nil {
 				return err
@@ -274,7 +288,7 @@ func writeCSVTable(w io.Writer, next func() ([]*csvUser, error)) error {
 	}
 }
 
-func writeJSONTable(w io.Writer, next func() ([]*csvUser, error)) error {
+func writeJSONTable(w io.Writer, show func(column, cell string) string, next func() ([]*csvUser, error)) error {
 	columns, names := exportedColumns()
 	headers, err := rest.Marshal(names)
 	if err != nil {
@@ -293,7 +307,7 @@ func writeJSONTable(w io.Writer, next func() ([]*csvUser, error)) error {
 		for _, x := range users {
 			row := make(map[string]string, len(columns))
 			for _, column := range columns {
-				row[column.name] = column.export(x)
+				row[column.name] = show(column.name, column.export(x))
 			}
 			object, err := json.Marshal(row)
 			if err != nil {

@@ -196,3 +196,45 @@ func FuzzHarmlessCells(f *testing.F) {
 		}
 	})
 }
+
+// A file for people has contexts by their labels, where an import knows by these which are meant.
+func TestExportWithLabels(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		label := func(name, label string) {
+			t.Helper()
+			found := c.Get("/contexts?name=" + name).List().Items
+			c.Do(http.MethodPut, "/contexts/"+found[0].Text("id"), object{"label": label}).Want(http.StatusNoContent)
+		}
+		label(c.in, "Inside; all")
+		label(c.from, "Berlin")
+		c.Create("/contexts", object{"label": "Berlin", "type": "internal"})
+		c.Create("/users", c.user("1001"))
+		contexts := func() string {
+			t.Helper()
+			file := c.Get("/users/export?labels=true", asCSV).Want(http.StatusOK).Body
+			row := c.Get("/users/export?labels=true").Want(http.StatusOK).Object()["content"].([]any)[0].(map[string]any)
+			if !strings.Contains(file, ","+row["incall_context"].(string)+",") {
+				t.Errorf("the table has %v, the file is %q", row["incall_context"], file)
+			}
+			return fmt.Sprint(row["context"], " ", row["voicemail_context"], " ", row["incall_context"])
+		}
+		if got, want := contexts(), c.in+" "+c.in+" Berlin"; got != want {
+			t.Errorf("the contexts are %s, want %s", got, want) // a list has semicolons between its items
+		}
+		label(c.in, "Inside")
+		if got := contexts(); got != "Inside Inside Berlin" {
+			t.Errorf("the contexts are %s", got)
+		}
+		file := c.Get("/users/export?labels=true", asCSV).Body
+		empty(c.Client)
+		importUsers(c.Client, file).Want(http.StatusCreated)
+		if got := contexts(); got != "Inside Inside Berlin" {
+			t.Errorf("the contexts of what was imported are %s", got)
+		}
+		c.Create("/contexts", object{"label": "Berlin", "type": "incall"})
+		if got, want := contexts(), "Inside Inside "+c.from; got != want {
+			t.Errorf("the contexts are %s, want %s: two have one label", got, want)
+		}
+	})
+}

@@ -76,6 +76,10 @@ const (
 	fewRows = 32
 )
 
+// importExample is a file as an import takes it, with the columns that people fill in most.
+const importExample = `"firstname,lastname,email,username,password,line_protocol,exten,context,voicemail_name,voicemail_number,voicemail_context,` +
+	`incall_exten,incall_context\r\nAda,Lovelace,ada@example.org,,,,,,,,,,\r\n"`
+
 // pieceTime is after how long a piece begins no more rows. It is a variable for tests.
 var pieceTime = transaction.PieceTime
 
@@ -97,7 +101,7 @@ func declareUserImport(e *crud.Engine) {
 		Query: []rest.Parameter{{
 			Name: "dry_run", Description: "`true`: try it, report what is wrong, and keep nothing. The status is then 200.", Schema: &rest.Schema{Type: "boolean"},
 		}},
-		Body: (&rest.Schema{Type: "string", Multiline: true}).Exemplified(`"firstname,lastname\nAda,Lovelace\n"`), Consumes: csvType, MaxBody: maxImport,
+		Body: (&rest.Schema{Type: "string", Multiline: true}).Exemplified(importExample), Consumes: csvType, MaxBody: maxImport,
 		Success: http.StatusCreated, Reply: rest.SchemaOf[ImportedUsers](), Statuses: []int{http.StatusTooManyRequests}, Tenanted: true,
 		Replies: map[int]*rest.Schema{http.StatusOK: rest.SchemaOf[ImportedUsers](), http.StatusBadRequest: rest.SchemaOf[ImportRefusal]()},
 		Handle:  i.handle,
@@ -240,7 +244,7 @@ type importJob struct {
 	trial     bool
 	logged    time.Time // when its progress was logged last
 	templates map[string]*string
-	contexts  csvContexts
+	contexts  *csvContexts
 	errors    []RowError
 
 	mu       sync.Mutex
@@ -279,17 +283,8 @@ func (j *importJob) readNames(ctx context.Context) error {
 			return err
 		}
 		j.templates = map[string]*string{"sip": tenant.Global, "webrtc": tenant.WebRTC}
-		query, args := j.engine.Visible(ctx, `SELECT c.name, coalesce((SELECT v.label FROM {confd_context} v WHERE v.id = c.id), c.name) AS label, c.type
-			FROM confd_context c WHERE c.tenant_uuid = $1`, j.scope)
-		contexts, err := store.Select[struct{ Name, Label, Type string }](ctx, c, query, args...)
-		if err != nil {
-			return err
-		}
-		j.contexts = csvContexts{names: map[string]bool{}, labelled: map[[2]string][]string{}}
-		for _, one := range contexts {
-			j.contexts.add(one.Name, one.Label, one.Type)
-		}
-		return nil
+		j.contexts, err = readCSVContexts(ctx, c, j.engine, j.scope)
+		return err
 	})
 }
 
@@ -336,7 +331,7 @@ func (j *importJob) draftRows(ctx context.Context) ([]draftedRow, error) {
 
 // draftRow checks one row, which is to be written at this place.
 func (j *importJob) draftRow(ctx context.Context, row *csvRow, shared csvSharing, at int) (draftedRow, error) {
-	noContext := row.nameContexts(&j.contexts)
+	noContext := row.nameContexts(j.contexts)
 	body, ring, refused := row.body(j.templates)
 	if refused != nil {
 		return draftedRow{}, refused

@@ -19,11 +19,11 @@ export const useAuth = (prefix) => {
 };
 
 // Refused is an answer that is no success, or none at all (status 0). Messages are what it says to people; parts are what of it is about
-// values, each with the path of one: ['lines', '0', 'context'].
+// values, each with the path of one: ['lines', '0', 'context']; data is the whole of it.
 export class Refused extends Error {
-	constructor(status, messages, request, parts = []) {
+	constructor(status, messages, request, parts = [], data = undefined) {
 		super(messages.join(' '));
-		Object.assign(this, { status, messages, request, parts });
+		Object.assign(this, { status, messages, request, parts, data });
 	}
 }
 
@@ -50,14 +50,16 @@ const partsOf = (body) =>
 					.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')),
 	}));
 
-// call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix.
+// call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix. A body that is a Blob is sent as
+// it is.
 /** @type {(method: string, path: string, options?: CallOptions) => Promise<{ data: any, headers: Headers, status: number }>} */
 export const call = async (method, path, { query = {}, body, headers = {}, signal } = {}) => {
 	const url = new URL(path, location.origin);
 	for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);
 	const sent = { Accept: 'application/json, application/problem+json', ...(me && tenant && { 'Wazo-Tenant': tenant }), ...headers };
 	if (me) sent['X-Auth-Token'] = me.token;
-	if (body !== undefined) sent['Content-Type'] = 'application/json';
+	const file = body instanceof Blob;
+	if (body !== undefined) sent['Content-Type'] = file ? body.type : 'application/json';
 	let answer, data;
 	try {
 		answer = await fetch(url, {
@@ -67,7 +69,7 @@ export const call = async (method, path, { query = {}, body, headers = {}, signa
 			cache: 'no-store',
 			credentials: 'omit',
 			redirect: 'error',
-			body: body === undefined ? undefined : JSON.stringify(body),
+			body: body === undefined || file ? body : JSON.stringify(body),
 		});
 		const text = await answer.text();
 		data = text && /json/.test(answer.headers.get('Content-Type') ?? '') ? JSON.parse(text) : text;
@@ -84,7 +86,7 @@ export const call = async (method, path, { query = {}, body, headers = {}, signa
 		else if (tenant === sent['Wazo-Tenant']) tell('tenant-gone');
 	}
 	if (wait) messages.push(`Try again in ${wait} seconds.`);
-	throw new Refused(answer.status, messages, { method, path: url.pathname }, partsOf(data));
+	throw new Refused(answer.status, messages, { method, path: url.pathname }, partsOf(data), data);
 };
 
 // erase deletes what a path leads to, and reports whether it was there still.

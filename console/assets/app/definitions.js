@@ -281,7 +281,10 @@ export const target = (service, name, key = name) => {
 	return whole ?? last.find((r) => r.parameter === name) ?? last.find((r) => kind && r.parameter?.endsWith('_' + kind)) ?? last[0];
 };
 
+// operation returns what a request can be, by its id, if this gateway has it.
+export const operation = (id) => operations.find((o) => o.operationId === id);
+
 // mayAsk tells whether the user may ask the gateway why something is refused. Who may not asks a person: whom tells which, as the operator
 // has set it.
-export const mayAsk = () => may(operations.find((o) => o.operationId === 'explain'));
+export const mayAsk = () => may(operation('explain'));
 export const whom = () => services.map((service) => service.definition?.info?.contact?.name).find(Boolean) ?? 'an administrator';

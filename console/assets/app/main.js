@@ -2,6 +2,7 @@
 import * as access from './access.js';
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import * as apply from './apply.js';
+import * as csv from './csv.js';
 import { load, may, resources } from './definitions.js';
 import { arrive, brief, h, lead, put, say } from './dom.js';
 import { refusal } from './form.js';
@@ -136,7 +137,7 @@ const tenantChooser = (tenants, data) => {
 	return chosen.element;
 };
 
-const pages = { who: access.who, why: access.why, telephone: phone.show, apply: apply.show };
+const pages = { who: access.who, why: access.why, telephone: phone.show, apply: apply.show, csv: csv.show };
 
 // typed tells whether the page has a form in which something was typed that is not saved.
 let typed = false;

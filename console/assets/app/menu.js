@@ -2,6 +2,7 @@
 // the token cannot use.
 import { me } from './api.js';
 import * as apply from './apply.js';
+import * as csv from './csv.js';
 import { may, mayAsk, resources, sectionOf, services } from './definitions.js';
 import { h, put, svg } from './dom.js';
 
@@ -12,7 +13,11 @@ const page = (to, title, offered = () => true) => ({ to, title, offered });
 // places have a name, a picture, and their pages, of which the first is the one that the name leads to.
 /** @type {[string, string, (string | ReturnType<typeof page>)[]][]} */
 const places = [
-	['People', 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6M2.5 14a5.5 5.5 0 0 1 11 0', ['confd/users', 'confd/lines', 'confd/funckeys/templates']],
+	[
+		'People',
+		'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6M2.5 14a5.5 5.5 0 0 1 11 0',
+		['confd/users', 'confd/lines', 'confd/funckeys/templates', page('#/csv', 'Users by file', csv.offered)],
+	],
 	[
 		'Numbers',
 		'M6 2 4.5 14M11.5 2 10 14M2.5 5.5h11.5M2 10.5h11.5',
