@@ -318,6 +318,24 @@ func (t *telephone) Preview(ctx context.Context) (jobs.Preview, error) {
 	return s.Preview(ctx)
 }
 
+// Generations implements [helpers.Telephony].
+func (t *telephone) Generations(ctx context.Context) (jobs.Generations, error) {
+	s, err := t.current()
+	if err != nil {
+		return jobs.Generations{}, err
+	}
+	return s.Generations(ctx)
+}
+
+// GoBack implements [helpers.Telephony].
+func (t *telephone) GoBack(ctx context.Context, generation int64, asked jobs.Recorder) (jobs.Job, error) {
+	s, err := t.current()
+	if err != nil {
+		return jobs.Job{}, err
+	}
+	return s.GoBack(ctx, generation, asked)
+}
+
 // Execute implements [helpers.Commands].
 func (t *telephone) Execute(ctx context.Context, command string) error {
 	s, err := t.current()

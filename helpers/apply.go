@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 
 	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -79,6 +80,30 @@ func (e *endpoints) applyOperations() []rest.Operation {
 			Handle: e.installation(func(ctx context.Context, _ *rest.Request, _ scope) (rest.Reply, error) {
 				preview, err := e.telephony.Preview(ctx)
 				return rest.Reply{Body: preview}, err
+			}),
+		},
+		{
+			Method: http.MethodGet, Path: "/apply/generations", Access: "sysconfd.apply.generations.read", ID: "list_generations", Tag: "configuration",
+			Summary: "The generations of configuration files that are kept", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Generations](),
+			Statuses: []int{http.StatusNotImplemented, http.StatusServiceUnavailable},
+			Handle: e.installation(func(ctx context.Context, _ *rest.Request, _ scope) (rest.Reply, error) {
+				kept, err := e.telephony.Generations(ctx)
+				return rest.Reply{Body: kept}, err
+			}),
+		},
+		{
+			Method: http.MethodPost, Path: "/apply/generations/{generation}", Access: "sysconfd.apply.generations.{generation}.update", ID: "go_back",
+			Tag: "configuration", Summary: "Start to make an earlier generation the live one",
+			Description: "What is stored stays as it is, and differs from what is live until it is applied again. While live reload is on, the next change applies it.",
+			Success:     http.StatusOK, Reply: rest.SchemaOf[jobs.Job](),
+			Statuses: []int{http.StatusNotFound, http.StatusConflict, http.StatusNotImplemented, http.StatusServiceUnavailable},
+			Handle: e.installation(func(ctx context.Context, r *rest.Request, s scope) (rest.Reply, error) {
+				n, err := strconv.ParseInt(r.Param("generation"), 10, 64)
+				if err != nil {
+					return rest.Reply{}, notFound()
+				}
+				job, err := e.telephony.GoBack(ctx, n, s.asked(r))
+				return rest.Reply{Body: job}, err
 			}),
 		},
 		{

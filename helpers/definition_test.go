@@ -44,7 +44,7 @@ func TestHostileRequests(t *testing.T) {
 		contents := storetest.Contents(t, db)
 		id := w.exec("{}")
 		resttest.Hostile{
-			Client: w.inProcess("master", "#"), Params: map[string]string{"request_uuid": id, "job_uuid": jobUUID},
+			Client: w.inProcess("master", "#"), Params: map[string]string{"request_uuid": id, "job_uuid": jobUUID, "generation": "7"},
 			State: func() string {
 				// What GET /commonconf_apply does with success is in the audit, and no refusal.
 				rows := slices.DeleteFunc(settled(contents), func(row string) bool { return strings.Contains(row, "commonconf_apply") })

@@ -249,6 +249,7 @@ var tags = map[string]string{
 // docs describe the fields that say nothing of themselves, and the parameters of paths.
 var docs = map[string]string{
 	"{job_uuid}":     "The UUID of the job, which the request to apply was answered with.",
+	"{generation}":   "The number of the generation, as the list of generations has it.",
 	"{request_uuid}": "The UUID of the request, which it was answered with.",
 
 	"at":         "When it was written.",

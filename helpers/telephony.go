@@ -20,6 +20,11 @@ type Telephony interface {
 	Job(ctx context.Context, uuid string) (jobs.Job, error)
 	// Preview returns how the live configuration would change. It changes nothing.
 	Preview(ctx context.Context) (jobs.Preview, error)
+	// Generations returns the generations of files that are kept.
+	Generations(ctx context.Context) (jobs.Generations, error)
+	// GoBack starts a job that makes one of them live, whatever is stored, and returns it. The error is an apierr.NotFound if it is not kept,
+	// and an apierr.Conflict if it was taken back.
+	GoBack(ctx context.Context, generation int64, asked jobs.Recorder) (jobs.Job, error)
 }
 
 // Commands executes commands of Asterisk's console. It is safe for concurrent use.
@@ -42,6 +47,13 @@ func (noTelephony) Apply(context.Context, jobs.Options) (jobs.Job, error) {
 }
 func (noTelephony) Job(context.Context, string) (jobs.Job, error) { return jobs.Job{}, notFound() }
 func (noTelephony) Preview(context.Context) (jobs.Preview, error) { return jobs.Preview{}, noneHere() }
+
+func (noTelephony) Generations(context.Context) (jobs.Generations, error) {
+	return jobs.Generations{Items: []jobs.Generation{}}, noneHere()
+}
+func (noTelephony) GoBack(context.Context, int64, jobs.Recorder) (jobs.Job, error) {
+	return jobs.Job{}, noneHere()
+}
 
 func notFound() error { return apierr.New(apierr.NotFound, "Not found") }
 

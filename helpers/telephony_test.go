@@ -65,6 +65,17 @@ func (s *system) Preview(context.Context) (jobs.Preview, error) {
 	return jobs.Preview{Files: []jobs.PreviewFile{}, LeftOut: leftout.Of(nil)}, s.err
 }
 
+func (s *system) Generations(context.Context) (jobs.Generations, error) {
+	return jobs.Generations{Total: 1, Items: []jobs.Generation{{Number: 7, Live: true}}}, s.err
+}
+
+func (s *system) GoBack(ctx context.Context, n int64, asked jobs.Recorder) (jobs.Job, error) {
+	if n != 7 {
+		return jobs.Job{}, apierr.New(apierr.NotFound, "Not found")
+	}
+	return s.made(), errors.Join(s.err, s.record(ctx, asked))
+}
+
 func TestTelephony(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		s := &system{db: db}
@@ -85,6 +96,12 @@ func TestTelephony(t *testing.T) {
 			}
 			c.Get("/apply/" + jobUUID).Want(200)
 			c.Get("/apply/preview").Want(200)
+			c.Get("/apply/generations").Want(200)
+			if id := c.Do("POST", "/apply/generations/7", nil).Want(200).Text("uuid"); id != jobUUID {
+				t.Errorf("job %s", id)
+			}
+			c.Do("POST", "/apply/generations/8", nil).Want(404)
+			c.Do("POST", "/apply/generations/x", nil).Want(404)
 			c.Get("/apply/11111111-1111-4111-8111-111111111111").Want(404)
 			c.Get("/apply/x").Want(404)
 			for _, state := range []string{jobs.Failed, jobs.RolledBack} {
@@ -94,7 +111,9 @@ func TestTelephony(t *testing.T) {
 			*s = system{db: db, err: apierr.New(apierr.Conflict, "it is being restored")}
 			c.Get("/commonconf_apply").Want(409).Says("it is being restored")
 			*s = system{db: db, err: fmt.Errorf("asking for a job: %w", store.ErrUnavailable)}
-			for _, path := range []string{"GET /commonconf_apply", "POST /commonconf_generate", "POST /apply", "GET /apply/preview"} {
+			for _, path := range []string{
+				"GET /commonconf_apply", "POST /commonconf_generate", "POST /apply", "GET /apply/preview", "GET /apply/generations", "POST /apply/generations/7",
+			} {
 				method, path, _ := strings.Cut(path, " ")
 				c.Do(method, path, nil).Want(503).Says("The database cannot answer now")
 			}

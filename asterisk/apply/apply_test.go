@@ -59,6 +59,68 @@ func TestFolderOnly(t *testing.T) {
 	})
 }
 
+// What was live before can be live again, and is read back as that of an apply: it changes nothing of what is stored, which the next apply makes
+// live. A generation that was taken back, or is not kept, is refused.
+func TestGoBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		var n *system
+		s := pbx(t, &n)
+		n = start(t, db, withManager(s), false)
+		first := do(t, n)
+		wantState(t, first, jobs.Done, "")
+		n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob"))
+		second := do(t, n)
+		wantState(t, second, jobs.Done, "")
+		back := func(generation int64) jobs.Job {
+			t.Helper()
+			job, err := n.GoBack(t.Context(), generation, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the job ends", func() bool {
+				if job, err = n.Job(t.Context(), job.UUID); err != nil {
+					t.Fatal(err)
+				}
+				return job.Ended()
+			})
+			return job
+		}
+		reloads := len(s.Reloads())
+		job := back(first.Generation)
+		wantState(t, job, jobs.Done, "")
+		if n.livePJSIP() != telephones("alice") || job.Generation != first.Generation || len(job.Modules) != 1 || job.Modules[0].State != "done" ||
+			len(s.Reloads()) == reloads {
+			t.Errorf("live %q, reloads %v, job %+v", n.livePJSIP(), s.Reloads()[reloads:], job)
+		}
+		kept, err := n.Generations(t.Context())
+		if err != nil || kept.Total != 2 || kept.Items[0].Live || !kept.Items[1].Live || kept.Items[1].Number != first.Generation || kept.Items[1].Failed != "" {
+			t.Errorf("kept: %+v, %v", kept, err)
+		}
+		if preview, err := n.Preview(t.Context()); err != nil || !preview.Changed {
+			t.Errorf("what is stored is live: %+v, %v", preview, err)
+		}
+		again := do(t, n)
+		wantState(t, again, jobs.Done, "")
+		if n.livePJSIP() != telephones("alice", "bob") || again.Generation != second.Generation {
+			t.Errorf("live %q, job %+v", n.livePJSIP(), again)
+		}
+
+		s.Handle("PJSIPShowEndpoint", func(c *amitest.Session, a ami.Message) {
+			c.Respond(a, "Error", "Message", "Unable to retrieve endpoint "+a.Get("Endpoint"))
+		})
+		job = back(first.Generation)
+		wantState(t, job, jobs.RolledBack, "Asterisk has not loaded pjsip.conf")
+		if n.livePJSIP() != telephones("alice", "bob") {
+			t.Errorf("what Asterisk has not is live: %q", n.livePJSIP())
+		}
+		for generation, kind := range map[int64]apierr.Kind{first.Generation: apierr.Conflict, 99: apierr.NotFound, 0: apierr.NotFound} {
+			if _, err := n.GoBack(t.Context(), generation, nil); apierr.As(err) == nil || apierr.As(err).Kind != kind {
+				t.Errorf("generation %d: %v", generation, err)
+			}
+		}
+	})
+}
+
 // What the files lack is told by the preview and by the job, also by one that finds nothing to change: some of it by name, all of it by number,
 // and whole objects before options.
 func TestLeftOut(t *testing.T) {

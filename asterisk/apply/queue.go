@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,7 @@ const (
 	kindApply    = "apply"
 	kindAgain    = "again"  // applies, and tries again what was refused
 	kindForce    = "force"  // does so, and makes Asterisk read all files
+	kindBack     = "back "  // with the number of a generation behind it: makes that one live
 	kindStates   = "states" // only the users' states, while changes of the files wait for an apply
 )
 
@@ -172,7 +174,7 @@ func (q *queue) end(ctx context.Context, kind string, job *jobs.Job) error {
 		if err != nil {
 			return err
 		}
-		if kind == kindAgain || kind == kindForce {
+		if kind == kindAgain || kind == kindForce || strings.HasPrefix(kind, kindBack) {
 			kind = kindApply
 		}
 		return audit.Note(ctx, tx, "sysconfd", kind, audit.Change{

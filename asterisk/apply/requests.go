@@ -2,6 +2,8 @@ package apply
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk/generation"
@@ -82,24 +84,70 @@ func (s *Service) Undone(ctx context.Context, why string) error {
 	return s.queue.record(ctx, why)
 }
 
-// Preview returns how the live files would change. It changes nothing.
-func (s *Service) Preview(ctx context.Context) (jobs.Preview, error) {
-	preview := jobs.Preview{Files: []jobs.PreviewFile{}, LeftOut: leftout.Of(nil)}
+// own returns the generations, and the name of their folder, if this node configures Asterisk.
+func (s *Service) own(ctx context.Context) (*generation.Store, string, error) {
 	s.mu.Lock()
 	files, id, held, useless := s.store, s.id, s.held, s.useless
 	s.mu.Unlock()
 	if held {
 		state, err := s.lease.look(ctx)
 		if err != nil {
-			return preview, err
+			return nil, "", err
 		}
 		held = state.own
 	}
 	if useless != nil {
-		return preview, apierr.New(apierr.Unavailable, "This node cannot configure Asterisk: %s", useless)
+		return nil, "", apierr.New(apierr.Unavailable, "This node cannot configure Asterisk: %s", useless)
 	}
 	if !held || files == nil {
-		return preview, apierr.New(apierr.Unavailable, "Another node configures this Asterisk: ask that one")
+		return nil, "", apierr.New(apierr.Unavailable, "Another node configures this Asterisk: ask that one")
+	}
+	return files, id, nil
+}
+
+// Generations returns the generations that are kept.
+func (s *Service) Generations(ctx context.Context) (jobs.Generations, error) {
+	found := jobs.Generations{Items: []jobs.Generation{}}
+	files, _, err := s.own(ctx)
+	if err != nil {
+		return found, err
+	}
+	live, err := files.Live()
+	if err != nil {
+		return found, err
+	}
+	all, failed, err := files.List()
+	for _, g := range all {
+		found.Items = append(found.Items, jobs.Generation{
+			Number: g.Number, CreatedAt: g.Created, Source: g.Source, Live: g.Number == live, Failed: failed[g.Number],
+		})
+	}
+	found.Total = len(found.Items)
+	return found, err
+}
+
+// GoBack asks for a job that makes a generation live that is kept, and was not taken back.
+func (s *Service) GoBack(ctx context.Context, n int64, asked jobs.Recorder) (jobs.Job, error) {
+	kept, err := s.Generations(ctx)
+	if err != nil {
+		return jobs.Job{}, err
+	}
+	i := slices.IndexFunc(kept.Items, func(g jobs.Generation) bool { return g.Number == n })
+	if i < 0 {
+		return jobs.Job{}, apierr.New(apierr.NotFound, "Not found")
+	}
+	if g := kept.Items[i]; g.Failed != "" {
+		return jobs.Job{}, apierr.New(apierr.Conflict, "Asterisk has refused this generation: %s", g.Failed)
+	}
+	return s.ask(ctx, kindBack+strconv.FormatInt(n, 10), asked)
+}
+
+// Preview returns how the live files would change. It changes nothing.
+func (s *Service) Preview(ctx context.Context) (jobs.Preview, error) {
+	preview := jobs.Preview{Files: []jobs.PreviewFile{}, LeftOut: leftout.Of(nil)}
+	files, id, err := s.own(ctx)
+	if err != nil {
+		return preview, err
 	}
 	out, err := s.output(ctx, id)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,6 +103,8 @@ func (s *Service) do(ctx context.Context, kind string, r *run) error {
 	var err error
 	if kind == kindStates {
 		err = s.reconcile(ctx)
+	} else if number, is := strings.CutPrefix(kind, kindBack); is {
+		err = s.goBack(ctx, number, r)
 	} else {
 		err = s.generate(ctx, kind, r)
 		if err == nil && len(r.undone) > 0 {
@@ -175,6 +178,26 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	}
 	if err := s.reconcile(ctx); err != nil {
 		return fmt.Errorf("the files are live, but %w", err)
+	}
+	return nil
+}
+
+// goBack makes a generation live that was made before, as an apply does: what Asterisk has is read back, and what fails is taken back.
+func (s *Service) goBack(ctx context.Context, number string, r *run) error {
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return fmt.Errorf("reading the number of a generation: %w", err)
+	}
+	s.meet(ctx)
+	if r.interrupted != nil {
+		return r.interrupted
+	}
+	r.job.Generation = n
+	if err := s.apply(ctx, n, r, nil); err != nil {
+		return err
+	}
+	if err := s.assure(ctx, r); err != nil {
+		return fmt.Errorf("the files are live, but Asterisk has not all of them: %w", err)
 	}
 	return nil
 }

@@ -13,13 +13,13 @@ const (
 	maxDiff = 5000
 )
 
-// Diff returns the lines that come and go between two versions of a file, in the unified format, without its secrets. It is empty
-// if they are equal.
+// Diff returns the lines that come and go between two versions of a file, in the unified format, without its secrets. Behind the place of
+// each part stands the section that it begins in, and the number of the dialplan. It is empty if they are equal.
 func Diff(name string, before, after []byte) string {
 	a, b := lines(before), lines(after)
 	var out []string
 	for _, h := range hunks(matches(a, b), len(a), len(b)) {
-		out = append(out, fmt.Sprintf("@@ -%d,%d +%d,%d @@", h.a0+1, h.a1-h.a0, h.b0+1, h.b1-h.b0))
+		out = append(out, fmt.Sprintf("@@ -%d,%d +%d,%d @@", h.a0+1, h.a1-h.a0, h.b0+1, h.b1-h.b0)+place(b, h.b0))
 		out = append(out, h.lines(name, a, b)...)
 		if len(out) > maxDiff {
 			out = append(out[:maxDiff], "@@ the rest is left out @@")
@@ -30,6 +30,22 @@ func Diff(name string, before, after []byte) string {
 		return ""
 	}
 	return "--- " + name + "\n+++ " + name + "\n" + strings.Join(out, "\n") + "\n"
+}
+
+var extension = regexp.MustCompile(`^exten\s*=>?\s*([^,]+),`)
+
+// place names the section in which a line is, and the extension that it goes on with, with a blank before each.
+func place(text []string, at int) (where string) {
+	goesOn := at < len(text) && strings.HasPrefix(text[at], "same")
+	for at--; at >= 0; at-- {
+		if found := extension.FindStringSubmatch(text[at]); goesOn && found != nil {
+			where, goesOn = " "+found[1], false
+		}
+		if strings.HasPrefix(text[at], "[") {
+			return " " + text[at] + where
+		}
+	}
+	return ""
 }
 
 var (

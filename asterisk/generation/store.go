@@ -224,16 +224,24 @@ func (s *Store) Read(n int64) (Generation, Files, error) {
 	return g, files, nil
 }
 
-func (s *Store) read(n int64) (g Generation, files Files, err error) {
+// manifest reads what a generation is made of.
+func (s *Store) manifest(n int64) (g Generation, err error) {
 	text, err := s.root.ReadFile(path.Join(folderOf(n), manifestName))
 	if err != nil {
-		return g, nil, err
+		return g, err
 	}
 	if err := json.Unmarshal(text, &g); err != nil {
-		return g, nil, fmt.Errorf("%s: %w", manifestName, err)
+		return g, fmt.Errorf("%s: %w", manifestName, err)
 	}
 	if g.Number != n {
-		return g, nil, fmt.Errorf("%s is that of generation %d", manifestName, g.Number)
+		return g, fmt.Errorf("%s is that of generation %d", manifestName, g.Number)
+	}
+	return g, nil
+}
+
+func (s *Store) read(n int64) (g Generation, files Files, err error) {
+	if g, err = s.manifest(n); err != nil {
+		return g, nil, err
 	}
 	infos := map[string]fs.FileInfo{}
 	for name := range g.Files {
@@ -334,6 +342,26 @@ func (s *Store) Touch(name string) error {
 		return fmt.Errorf("touching a live file: %w", err)
 	}
 	return nil
+}
+
+// List returns the finished generations, the newest first, without those whose manifest cannot be read, and why some have failed, by number.
+func (s *Store) List() (all []Generation, failed map[int64]string, err error) {
+	numbers, err := s.numbers()
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing the generations: %w", err)
+	}
+	failed = map[int64]string{}
+	for _, n := range slices.Backward(numbers) {
+		g, err := s.manifest(n)
+		if err != nil {
+			continue // damaged, or pruned meanwhile
+		}
+		all = append(all, g)
+		if why, err := s.root.ReadFile(path.Join(folderOf(n), failedName)); err == nil {
+			failed[n] = strings.TrimSpace(string(why))
+		}
+	}
+	return all, failed, nil
 }
 
 func (s *Store) failed(n int64) bool {

@@ -78,6 +78,21 @@ type Preview struct {
 	LeftOut leftout.Omissions `json:"left_out" doc:"What is stored and would not be in the files, and why."`
 }
 
+// Generations are the generations of files that are kept.
+type Generations struct {
+	Total int          `json:"total" doc:"How many there are."`
+	Items []Generation `json:"items" doc:"The generations, the newest first."`
+}
+
+// Generation is a generation of files that is kept.
+type Generation struct {
+	Number    int64     `json:"generation" title:"Number" doc:"Its number: the newest has the highest."`
+	CreatedAt time.Time `json:"created_at"`
+	Source    string    `json:"source" example:"confd" doc:"What it was made from."`
+	Live      bool      `json:"live" doc:"Whether the telephone system reads it."`
+	Failed    string    `json:"failed" example:"reloading res_pjsip: failed" doc:"Why it was taken back; empty otherwise."`
+}
+
 // PreviewFile is how a file would change.
 type PreviewFile struct {
 	Name   string `json:"name"`
