@@ -69,7 +69,7 @@ func declareConferences(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Conference]{
 		Path: "conferences", Singular: "conference", Param: "conference_id", Table: "confd_conference", Keys: []string{"id"},
 		About: "Rooms in which callers hear each other.", Lists: []string{"name", "extensions", "max_users", "pin"},
-		Order: columns, Filters: columns, Search: columns, Virtual: map[string]string{"exten": exten},
+		Order: columns, Filters: columns, Search: columns, Virtual: map[string]string{"exten": exten}, Nested: []string{"extensions"},
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Conference]) error {
 			if o := change.New; o.PIN != nil && *o.PIN != "" && o.AdminPIN != nil && *o.PIN == *o.AdminPIN {
 				return apierr.InvalidField("admin_pin", "unique", "Participants have the same")
@@ -83,5 +83,6 @@ func declareConferences(e *crud.Engine) {
 		RightShows: []crud.Show{crud.One(func(x *Extension) **ConferenceRef { return &x.Conference })},
 		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Conference](conferenceExtension)),
 	}.On(e)
+	nestsNumbers(e, conferenceExtensions).On(e)
 	shownByTarget(e, "conference_incall", "confd_destination", "conference_id", func(o *Conference) *[]IncallTo { return &o.Incalls })
 }

@@ -108,6 +108,7 @@ var docs = map[string]string{
 	"max_calls_per_minute":   "Calls to the outside that begin within a minute of the clock. Null or 0: no limit.",
 	"max_minutes_per_day":    "Minutes of calls to the outside on one day of Asterisk's machine. Null or 0: no limit.",
 	"max_messages":           "How many messages are kept at most; null is the general setting.",
+	"members":                "What rings.",
 	"message":                "What was refused and why, for people.",
 	"method":                 "The method of the request.",
 	"mobile_phone_number":    "The number of the mobile telephone.",

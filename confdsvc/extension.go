@@ -69,6 +69,11 @@ func numberThere[L any](e *crud.Engine) func(ctx context.Context, c store.Conn, 
 	}
 }
 
+// nestsNumbers lets a client write an object together with its numbers, with recursive=true: those that are there are used.
+func nestsNumbers[L any](e *crud.Engine, relation crud.Relation[L, Extension]) crud.Nest[L, Extension] {
+	return crud.Nest[L, Extension]{Name: "extensions", Relation: relation, Many: true, Asked: true, Existing: numberThere[L](e)}
+}
+
 func extensionIsFree(ctx context.Context, c store.Conn, change *crud.Change[Extension]) error {
 	use, err := useOf(ctx, c, change.Old)
 	if err != nil || use == nil {

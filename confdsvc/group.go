@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -115,6 +116,7 @@ func declareGroups(e *crud.Engine) {
 				WHERE %s`, Table: "confd_extension", Characters: extenCharacters},
 		},
 		Beside:  []crud.Beside[Group]{holds[Group]("of_group_uuid").beside(e), groupNumbers()},
+		Nested:  []string{"extensions", "members"},
 		Prepare: nameGroup,
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
 			if err := checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfGroup); err != nil {
@@ -132,6 +134,7 @@ func declareGroups(e *crud.Engine) {
 		RightShows: []crud.Show{crud.One(func(x *Extension) **GroupRef { return &x.Group })},
 		Allow:      crud.All(crud.LeftFree, crud.RightFree, fits[Group](groupExtension), crud.SameTenant),
 	}.On(e)
+	nestsNumbers(e, groupExtensions).On(e)
 	shownByTarget(e, "", "confd_group_incall", "group_uuid", func(g *Group) *[]IncallTo { return &g.Incalls })
 }
 
@@ -189,6 +192,55 @@ func declareGroupMembers(e *crud.Engine) {
 		Path: "members/extensions", ID: "group_member_extensions", Only: []string{"update"}, Replaces: true,
 		Field: func(g *Group) *GroupMembers { return &g.Members }, Merge: orderNumbers,
 	}.On(e)
+	nestedMembers(e).On(e)
+}
+
+// nestedMembers lets a client write a group together with its members, with recursive=true: its users and its numbers, or one of them.
+func nestedMembers(e *crud.Engine) crud.Nested[Group] {
+	// Members are sent as they are read: what of a user is none of the membership's own is taken, and ignored.
+	body := func() *rest.Schema {
+		users, user := groupUsers.ListSchema(e), *rest.SchemaOf[GroupUser]()
+		user.Name, user.Properties = "GroupNestedUser", slices.Clone(user.Properties)
+		for i := range user.Properties {
+			p := &user.Properties[i]
+			if own := users.Items.Property(p.Name); own != nil {
+				p.Schema = own.Schema
+			} else {
+				p.ReadOnly = true
+			}
+		}
+		users.Items = &user
+		numbers := *rest.SchemaOf[GroupMembers]().Property("extensions")
+		numbers.Required = false
+		return &rest.Schema{Type: "object", Name: "GroupNestedMembers", Nullable: true, Properties: []rest.Property{{Name: "users", Schema: users}, numbers}}
+	}
+	return crud.Nested[Group]{
+		Name: "members", Asked: true, Body: body, Partial: body,
+		Prepare: func(ctx context.Context, c store.Conn, change *crud.Change[Group], value any) error {
+			sent, _ := value.(map[string]any)
+			if sent["extensions"] == nil {
+				return nil
+			}
+			numbers := rest.SchemaOf[GroupMembers]().Object(map[string]any{"extensions": sent["extensions"]})
+			old := change.New.Members
+			if err := numbers.Into(&change.New.Members); err != nil {
+				return err
+			}
+			return orderNumbers(ctx, c, &old, &change.New.Members, numbers)
+		},
+		Write: func(ctx context.Context, c store.Conn, change *crud.Change[Group], value any) (any, error) {
+			sent, _ := value.(map[string]any)
+			if sent["extensions"] != nil {
+				if err := rights.MayNest(change.Request, rights.Accesses(crud.Of[Group](e).Entity, change.New, "members.extensions.update")...); err != nil {
+					return nil, err
+				}
+			}
+			if sent["users"] == nil {
+				return nil, nil
+			}
+			return nil, groupUsers.SetNested(ctx, c, e, change, sent["users"])
+		},
+	}
 }
 
 func membersHaveLines(ctx context.Context, c store.Conn, pairs []*crud.Pair[Group, User]) error {

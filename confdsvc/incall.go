@@ -86,10 +86,9 @@ func declareIncalls(e *crud.Engine) {
 		RightShows: []crud.Show{crud.One(func(x *Extension) **IncallRef { return &x.Incall })},
 		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Incall](incallExtension)),
 	}.On(e)
-	crud.Nest[Incall, Extension]{
-		Name: "extensions", Relation: incallExtensions, Many: true, Inside: true,
-		Existing: numberThere[Incall](e), Complete: rangeHoldsNumber(e), Linked: rangeHoldsNumber(e),
-	}.On(e)
+	numbers := nestsNumbers(e, incallExtensions)
+	numbers.Complete, numbers.Linked = rangeHoldsNumber(e), rangeHoldsNumber(e)
+	numbers.On(e)
 	crud.Nest[User, Incall]{
 		Name: "incalls", Relation: userIncalls, Many: true, Fills: []string{"destination"}, Refers: true, Stays: true, Shown: true,
 		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[User], i *Incall) (err error) {

@@ -73,7 +73,7 @@ func declareParkingLots(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[ParkingLot]{
 		Path: "parkinglots", Singular: "parking_lot", Param: "parking_lot_id", Title: "ParkingLot", Table: "confd_parkinglot", Keys: []string{"id"},
 		About: "Where calls wait until somebody takes them.", Lists: []string{"name", "extensions", "slots_start", "slots_end", "timeout"},
-		Order: append(columns, "id"), Filters: append(columns, "id"), Search: columns,
+		Order: append(columns, "id"), Filters: append(columns, "id"), Search: columns, Nested: []string{"extensions"},
 		Virtual: map[string]string{"exten": "SELECT x.exten" + extension, "context": "SELECT x.context" + extension},
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[ParkingLot]) error {
 			p := change.New
@@ -105,6 +105,7 @@ func declareParkingLots(e *crud.Engine) {
 				return pair.Left.fits(ctx, c, pair.Right.Context)
 			})),
 	}.On(e)
+	nestsNumbers(e, parkingExtensions).On(e)
 }
 
 // slotForm is the form of a number at which calls may wait.

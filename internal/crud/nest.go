@@ -44,6 +44,8 @@ type NestOf[L, R declaration.Pointer] struct {
 	Shown bool
 	// Inside says that the attribute is read only where the object of L is nested itself.
 	Inside bool
+	// Asked says that a POST reads the attribute only with recursive=true: see [Nested].
+	Asked bool
 	// Restore completes what was sent for an object that is there with what objects of L do not show of it: a client that sends back
 	// what it has read changes nothing. sent is a copy of its own; the values in it are not.
 	Restore func(o R, sent map[string]any)
@@ -59,7 +61,7 @@ type nest[L, R declaration.Pointer] struct {
 func (n NestOf[L, R]) On(e *Engine) {
 	b := &nest[L, R]{n, e}
 	nested := NestedOf[L]{
-		Name: n.Name, Inside: n.Inside, Write: b.write,
+		Name: n.Name, Inside: n.Inside, Asked: n.Asked, Write: b.write,
 		Body:    func() *rest.Schema { return b.shaped(b.body()) },
 		Partial: func() *rest.Schema { return b.shaped(b.partial()) },
 	}
@@ -422,16 +424,28 @@ func (n NestListOf[L, R]) On(e *Engine) {
 	NestedOf[R]{
 		Name: n.Name, Body: schema, Partial: schema,
 		Write: func(ctx context.Context, c store.Conn, change *declaration.Change[R], value any) (any, error) {
-			items, _ := value.([]any)
-			if len(items) == 0 && declaration.IsNull(change.Old) {
-				return nil, nil
-			}
-			s := n.Relation.on(e).Right
-			if err := rights.MayNest(change.Request, rights.Accesses(s.Entity, change.New, declaration.Dotted(s.Set.Path)+".update")...); err != nil {
-				return nil, err
-			}
-			d := &diff{request: change.Request, tenant: change.Tenant, near: s, object: change.New}
-			return nil, d.replaceList(ctx, c, items)
+			return nil, n.Relation.on(e).Right.setNested(ctx, c, &diff{request: change.Request, tenant: change.Tenant, object: change.New}, declaration.IsNull(change.Old), value)
 		},
 	}.On(e)
+}
+
+// ListSchema describes the list of the relation's Set, for an attribute that has it.
+func (n RelationOf[L, R]) ListSchema(e *Engine) *rest.Schema { return n.on(e).Left.listSchema() }
+
+// SetNested replaces the list of an object, as the operation of the relation's Set does, for a request that contains it.
+func (n RelationOf[L, R]) SetNested(ctx context.Context, c store.Conn, e *Engine, change *declaration.Change[L], value any) error {
+	return n.on(e).Left.setNested(ctx, c, &diff{request: change.Request, tenant: change.Tenant, object: change.New}, declaration.IsNull(change.Old), value)
+}
+
+// setNested replaces the list of an object, which is fresh or was there, if the caller may do that by the list's own operation.
+func (s *DeclaredSide) setNested(ctx context.Context, c store.Conn, d *diff, fresh bool, value any) error {
+	items, _ := value.([]any)
+	if len(items) == 0 && fresh {
+		return nil
+	}
+	if err := rights.MayNest(d.request, rights.Accesses(s.Entity, d.object, declaration.Dotted(s.Set.Path)+".update")...); err != nil {
+		return err
+	}
+	d.near = s
+	return d.replaceList(ctx, c, items)
 }

@@ -42,6 +42,9 @@ type NestedOf[T declaration.Pointer] struct {
 	Remove func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error
 	// Inside says that the attribute is read only where the object itself is nested in another.
 	Inside bool
+	// Asked says that a POST of the object reads the attribute only with recursive=true, and then takes the accesses of all that it
+	// contains, as a PUT does: the attribute is one that clients send back as they have read it, and mean nothing by it.
+	Asked bool
 }
 
 // On declares the attribute on an engine.
@@ -83,7 +86,7 @@ type MadeOf[T declaration.Pointer] struct {
 // Draft checks a body as a POST does, and does the slow work of creating the object: it is called before the transaction. The
 // values are as rest.ParseJSON returns them.
 func (k *CollectionOf[T]) Draft(ctx context.Context, r *rest.Request, values map[string]any) (*DraftOf[T], error) {
-	body := k.bodies().create
+	body := k.bodies().plain
 	if wrong := body.Validate("", values); len(wrong) > 0 {
 		return nil, &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
 	}
@@ -108,7 +111,7 @@ func (k *CollectionOf[T]) receiveNested(ctx context.Context, r *rest.Request, se
 	var out []sentNested[T]
 	for _, name := range k.Nested {
 		n := k.nestedAs(name)
-		if !sent.Has(name) || n != nil && n.Inside && !inside {
+		if !sent.Has(name) || n != nil && !inside && (n.Inside || n.Asked && !k.recursive(r)) {
 			continue
 		}
 		value := sent.Value(name)
@@ -210,31 +213,45 @@ func (k *CollectionOf[T]) removeNested(ctx context.Context, c store.Conn, change
 
 // bodies are the schemas of the bodies and the reply of a collection with nested attributes.
 type bodies struct {
-	// create and reply are those of a POST; update is that of a PUT with recursive=true. inner and innerUpdate are those of an
-	// object that is nested in another.
-	create, reply, update, inner, innerUpdate *rest.Schema
+	// create and reply are those of a POST, and plain that of one without recursive=true; update is that of a PUT with it. inner and
+	// innerUpdate are those of an object that is nested in another.
+	create, plain, reply, update, inner, innerUpdate *rest.Schema
+}
+
+// asked reports whether a POST reads some attributes only with recursive=true.
+func (k *CollectionOf[T]) asked() bool {
+	return k.anyNested(func(n *NestedOf[T]) bool { return n.Asked })
+}
+
+func (k *CollectionOf[T]) anyNested(is func(n *NestedOf[T]) bool) bool {
+	return slices.ContainsFunc(k.Nested, func(name string) bool { n := k.nestedAs(name); return n != nil && is(n) })
 }
 
 // makeBodies makes them, once, when everything is declared.
 func (k *CollectionOf[T]) makeBodies() *bodies {
 	if len(k.Nested) == 0 {
-		return &bodies{create: k.Schema, reply: k.Schema, update: k.Partial, inner: k.Schema, innerUpdate: k.Partial}
+		return &bodies{create: k.Schema, plain: k.Schema, reply: k.Schema, update: k.Partial, inner: k.Schema, innerUpdate: k.Partial}
 	}
 	body := func(n *NestedOf[T]) func() *rest.Schema { return n.Body }
 	partial := func(n *NestedOf[T]) func() *rest.Schema { return n.Partial }
+	all := func(*NestedOf[T]) bool { return true }
+	alone := func(n *NestedOf[T]) bool { return !n.Inside }
 	out := &bodies{
-		create: k.nesting(k.Schema, "Create", body, false), update: k.nesting(k.Partial, "", partial, false),
-		reply: k.nesting(k.Schema, "Created", func(n *NestedOf[T]) func() *rest.Schema { return n.Reply }, false),
+		create: k.nesting(k.Schema, "Create", body, alone), update: k.nesting(k.Partial, "", partial, alone),
+		reply: k.nesting(k.Schema, "Created", func(n *NestedOf[T]) func() *rest.Schema { return n.Reply }, alone),
 	}
-	out.inner, out.innerUpdate = out.create, out.update
-	if slices.ContainsFunc(k.Nested, func(name string) bool { n := k.nestedAs(name); return n != nil && n.Inside }) {
-		out.inner, out.innerUpdate = k.nesting(k.Schema, "Inside", body, true), k.nesting(k.Partial, "Inside", partial, true)
+	out.plain, out.inner, out.innerUpdate = out.create, out.create, out.update
+	if k.asked() {
+		out.plain = k.nesting(k.Schema, "Create", body, func(n *NestedOf[T]) bool { return alone(n) && !n.Asked })
+	}
+	if k.anyNested(func(n *NestedOf[T]) bool { return n.Inside }) {
+		out.inner, out.innerUpdate = k.nesting(k.Schema, "Inside", body, all), k.nesting(k.Partial, "Inside", partial, all)
 	}
 	return out
 }
 
-// nesting returns the schema with those of the nested attributes. An attribute without one keeps its schema.
-func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *NestedOf[T]) func() *rest.Schema, inside bool) *rest.Schema {
+// nesting returns the schema with those of some nested attributes. An attribute without one keeps its schema.
+func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *NestedOf[T]) func() *rest.Schema, some func(n *NestedOf[T]) bool) *rest.Schema {
 	out := *s
 	out.Properties = slices.Clone(s.Properties)
 	changed := false
@@ -244,7 +261,7 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 		p := rest.Property{Name: name, Deprecated: n == nil || n.Write == nil}
 		if n != nil {
 			schema := of(n)
-			if schema == nil || n.Inside && !inside {
+			if schema == nil || !some(n) {
 				continue
 			}
 			p.Schema = schema()

@@ -35,7 +35,7 @@ func (k *CollectionOf[T]) operations() []rest.Operation {
 			if op.Body != nil {
 				op.MaxBody = transaction.MaxLongBody
 			}
-			if action == "update" || action == "delete" {
+			if action == "update" || action == "delete" || action == "create" && k.asked() {
 				op.Query = append(op.Query, recursiveParameter)
 			}
 		}

@@ -384,7 +384,11 @@ func (k *CollectionOf[T]) drafted(ctx context.Context, r *rest.Request) (*DraftO
 	if d, ok := r.Preload.(*DraftOf[T]); ok {
 		return d, nil
 	}
-	sent, err := r.Object()
+	body := k.bodies().plain
+	if k.recursive(r) {
+		body = k.bodies().create
+	}
+	sent, err := r.ObjectOf(body)
 	if err != nil {
 		return nil, err
 	}

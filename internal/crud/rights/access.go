@@ -73,7 +73,8 @@ func RefuseDenied(r *rest.Request, objects ...Aliases) error {
 }
 
 // MayNest refuses a caller who may not do, by an operation of its own, what a request contains. The accesses are those of the same
-// operation, by the keys of its objects. To a POST only a denial matters: its own access includes what it makes.
+// operation, by the keys of its objects. To a POST only a denial matters, unless it asks with recursive=true for more than is usual: its own
+// access includes what it makes.
 func MayNest(r *rest.Request, accesses ...string) error {
 	if err := NotDenied(r, accesses...); err != nil {
 		return err
@@ -82,7 +83,9 @@ func MayNest(r *rest.Request, accesses ...string) error {
 	if len(accesses) == 0 {
 		return nil
 	}
-	allowed := r.Op().Method == http.MethodPost
+	op := r.Op()
+	asks := r.Bool("recursive") && slices.ContainsFunc(op.Query, func(p rest.Parameter) bool { return p.Name == "recursive" })
+	allowed := op.Method == http.MethodPost && !asks
 	for _, access := range accesses {
 		allowed = allowed || p.Allows(access)
 	}
