@@ -74,6 +74,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"context", "#/confd/contexts/+new", "Create a context", "form"},
 		{"telephone", "#/telephone", "New telephone user", "form"},
 		{"csv", "#/csv", "Users by file", "#file"},
+		{"ring-group", "#/ring-group", "New ring group", ".number input"},
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
 		{"audit", "#/auth/audit", "Audit", "td"},
@@ -87,6 +88,15 @@ func TestConsoleIsAccessible(t *testing.T) {
 	} {
 		o.goTo(page.hash, page.title)
 		o.see("main " + page.ready)
+		if page.name == "ring-group" { // with a member, and with a number that is taken
+			o.enter("Label", "Support")
+			o.enter("Members", "Ada Lovelace")
+			o.hit(kb.Enter)
+			o.see(".several li")
+			o.enter("Number", "1042")
+			o.press("Create")
+			o.reads("1042 is taken by")
+		}
 		if page.name == "group" {
 			o.press("Users who are members")
 			o.see(".many .row")

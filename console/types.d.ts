@@ -35,6 +35,8 @@ interface Schema {
 	allOf?: Schema[];
 	discriminator?: { propertyName: string; mapping: Record<string, string> };
 	$ref?: string;
+	/** Of what the console asks itself: the filter of the objects that may be picked. */
+	'x-among'?: Record<string, string>;
 	'x-columns'?: string[];
 	'x-enum-labels'?: Record<string, string>;
 	'x-fixed'?: boolean;
@@ -165,6 +167,14 @@ interface Control {
 	find?(path: string[]): any;
 }
 
+/** A control in which one picks an object. */
+interface Picker extends Control {
+	/** Whether a text is one that it has shown. */
+	shows: (text: string) => boolean;
+	/** What it shows of the objects that have a text. */
+	search: (text: string) => Promise<string[]>;
+}
+
 /** A control with its label, and a place for what is wrong with it. */
 interface Field extends Control {
 	name: string;
@@ -174,7 +184,16 @@ interface Field extends Control {
 	before?: any;
 	/** What it read at first. */
 	first?: any;
-	refuse: (text: string) => void;
+	refuse: (text: string, ...more: any[]) => void;
+}
+
+/** How a control is made a field. */
+interface Labelled {
+	note?: string;
+	required?: boolean;
+	schema?: Schema;
+	fixed?: boolean;
+	had?: boolean;
 }
 
 /** What a page of objects asks for. */
@@ -220,6 +239,8 @@ interface FormOptions {
 	latest?: () => Promise<{ object: any; tag?: string | null }>;
 	hidden?: (string | undefined)[];
 	more?: any[];
+	/** Fields of the page itself that come before those of the schema. */
+	above?: any[];
 	action?: string;
 	whole?: boolean;
 	locked?: boolean;

@@ -57,7 +57,8 @@ export const reference = (context, { resource, by, own = false }, schema, before
 		before,
 		preset: known || undefined,
 		by: key ? undefined : by,
-		free: schema.type === 'string' && schema.format !== 'uuid',
+		free: schema.type === 'string' && schema.format !== 'uuid' && !schema['x-among'],
+		query: schema['x-among'],
 		headers: context.tenant ? { 'Wazo-Tenant': context.tenant } : {},
 	});
 	return {

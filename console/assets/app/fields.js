@@ -64,26 +64,33 @@ const saidFor = (schema) => schema['x-help'] ?? schema.description ?? '';
 // shows what the gateway says about it, and find, which returns the innermost field that a message is about. Before is the value until now.
 /** @returns {Field} */
 const field = (context, name, schema, before, required, fixed = false) => {
-	const other = offered(context, name, schema)?.resource,
-		id = fresh(name);
-	const about =
+	const other = offered(context, name, schema)?.resource;
+	const note =
 		other && (!saidFor(schema) || /^(The (id|uuid|name|number) of (an?|the) [\w ]+|Its (id|uuid|number))\.$/i.test(saidFor(schema)))
 			? ''
 			: hint(context, name, schema);
-	const error = h('span', { class: 'error', id: `${id}-error` });
-	const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
-	const control = controlFor(context, name, schema, before, { id, 'data-name': name, 'aria-describedby': describedby, required });
-	if (fixed && control.input) control.input.disabled = true;
 	const said = /^(id|uuid)$/.test(name) && other ? other.title.replace(/s$/, '') : labelOf(schema, name).replace(other ? / (ID|UUID)$/ : /$^/, '');
+	return labelled(name, said, (attributes) => controlFor(context, name, schema, before, attributes), { note, required, schema, fixed, had: before != null });
+};
+
+// labelled makes a field of a control, which make returns for the attributes of its input. Had says that it shows a value from the beginning.
+/** @type {(name: string, said: string, make: (attributes: any) => Control, options?: Labelled) => Field} */
+export const labelled = (name, said, make, { note: about = '', required = false, schema = {}, fixed = false, had = false } = {}) => {
+	const id = fresh(name),
+		error = h('span', { class: 'error', id: `${id}-error` });
+	const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
+	const control = make({ id, 'data-name': name, 'aria-describedby': describedby, required });
+	if (fixed && control.input) control.input.disabled = true;
 	const label = said + (required && control.input?.type !== 'checkbox' ? ' *' : ''); // a box is always filled in
 	const note = about && h('small', { id: `${id}-hint` }, about);
-	const refuse = (text) => {
-		error.textContent = spelt(text, schema.pattern);
+	// Text may go on with what one can do about it.
+	const refuse = (text, ...more) => {
+		put(error, spelt(text, schema.pattern), more);
 		control.input?.setAttribute('aria-invalid', String(text !== ''));
 		if (text && control.input) control.input.focus();
 	};
 	const find = (path) => (path[0] === name ? (control.find?.(path.slice(1)) ?? self) : undefined);
-	const self = { name, label: said, required, schema, first: before == null ? undefined : control.read(), read: control.read, refuse, find };
+	const self = { name, label: said, required, schema, input: control.input, first: had ? control.read() : undefined, read: control.read, refuse, find };
 	if (control.group) {
 		control.input?.setAttribute('aria-label', label);
 		return { ...self, element: h('fieldset', {}, h('legend', {}, label), note, control.element, error) };

@@ -27,7 +27,7 @@ const usual = [
 ];
 
 // form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
-// are fields of the page itself, each like those that field returns. Send receives what is to be sent, and the tag of the version that it
+// and above are fields of the page itself, each like those that field returns, after and before the others. Send receives what is to be sent, and the tag of the version that it
 // changes, which is version.tag. It may throw a Refused, whose parts are shown beside the fields that they are about. Tenant is the tenant whose
 // objects it may name, if that is not the one that the page acts in. Latest reads again what the form changes, and its tag, when somebody else
 // has changed it since. What is locked can be read alone.
@@ -43,6 +43,7 @@ export const form = ({
 	version = {},
 	latest,
 	hidden = [],
+	above = [],
 	more = [],
 	action = 'Save',
 	whole = false,
@@ -53,7 +54,7 @@ export const form = ({
 	// A new object begins with what it must have, and what most have.
 	const rank = (f) => (before ? 0 : [f.required, usual.includes(f.name), true].indexOf(true));
 	const own = fields(context, schema, before, hidden).sort((a, b) => rank(a) - rank(b)),
-		inputs = [...own, ...more];
+		inputs = [...above, ...own, ...more];
 	const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
 	const plain = own.filter((f) => f.required || usual.includes(f.name) || filled(f.before));
 	const first = own.length <= (before ? 12 : 6) ? own : plain.length > 1 ? plain : own.slice(0, 6);
@@ -160,6 +161,7 @@ export const form = ({
 	const element = h(
 		'form',
 		{ method: 'post', submit, novalidate: true },
+		above.map((f) => f.element),
 		first.map((f) => f.element),
 		rest,
 		more.map((f) => f.element),

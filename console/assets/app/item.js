@@ -44,7 +44,8 @@ export const create = (main, resource) => {
 			key: keyOf(resource.service, resource.itemPath),
 			action: 'Create',
 			send: async (body) => {
-				const { data } = await call('POST', resource.service.prefix + resource.path, { body });
+				const query = { recursive: takes(resource.create, 'recursive') ? 'true' : '' };
+				const { data } = await call('POST', resource.service.prefix + resource.path, { query, body });
 				const id = idOf(resource.parameter, data ?? {});
 				lead(resource.read && id !== undefined ? `#/${resource.key}/${encodeURIComponent(id)}` : `#/${resource.key}`, `${brief(data) || 'It'} was created.`);
 			},

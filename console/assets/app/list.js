@@ -5,6 +5,7 @@ import { ask, brief, broken, h, later, put, say, tick } from './dom.js';
 import { filters } from './fields.js';
 import { refusal } from './form.js';
 import { crumbs, heading, nameLater, twin, value } from './shown.js';
+import { made } from './work.js';
 
 const size = 25;
 
@@ -175,7 +176,12 @@ const empty = (resource, state, clear) => {
 			state.search ? `Nothing ${filtering(state) ? 'of this kind ' : ''}has "${state.search}" in it. ` : 'Nothing is of this kind. ',
 			h('button', { type: 'button', click: clear }, 'Show all'),
 		);
-	return h('p', { class: 'empty' }, 'There is nothing here yet. ', may(resource.create) && h('a', { href: `#/${resource.key}/+new` }, 'Make the first one'));
+	return h(
+		'p',
+		{ class: 'empty' },
+		'There is nothing here yet. ',
+		may(resource.create) && h('a', { href: made(resource)[0]?.to ?? `#/${resource.key}/+new` }, 'Make the first one'),
+	);
 };
 
 /** @param {Collection} resource */
@@ -196,7 +202,8 @@ export const show = async (main, resource, query) => {
 	};
 	for (const [name, value] of query) if (!(name in state) && takes(resource.list, name)) state.filters[name] = value;
 	const picked = new Map();
-	const base = `#/${resource.key}`;
+	const base = `#/${resource.key}`,
+		makers = made(resource);
 	const go = (change) => {
 		if (!rows.isConnected) return undefined; // what was typed last, and then another page was opened
 		Object.assign(state, change);
@@ -423,9 +430,10 @@ export const show = async (main, resource, query) => {
 			'header',
 			{ class: 'title' },
 			h('h1', { tabindex: '-1' }, resource.title),
+			makers.map(({ to, title }) => h('a', { class: 'button primary', href: to }, title)),
 			resource.create &&
 				(may(resource.create)
-					? h('a', { class: 'button primary', href: `${base}/+new` }, 'New')
+					? h('a', { class: makers.length > 0 ? 'button' : 'button primary', href: `${base}/+new` }, 'New')
 					: h('span', { class: 'denied', title: `It takes the access ${resource.create.access}` }, 'You may not create any')),
 			resource.key === 'confd/users' && may(resource.create) && h('a', { class: 'button', href: '#/telephone' }, 'New telephone user'),
 		),

@@ -13,6 +13,7 @@ import * as phone from './phone.js';
 import { picker, settled } from './picker.js';
 import { forgetNames } from './shown.js';
 import * as start from './start.js';
+import * as work from './work.js';
 
 const main = document.getElementById('main'),
 	nav = document.getElementById('nav'),
@@ -137,7 +138,7 @@ const tenantChooser = (tenants, data) => {
 	return chosen.element;
 };
 
-const pages = { who: access.who, why: access.why, telephone: phone.show, apply: apply.show, csv: csv.show };
+const pages = { who: access.who, why: access.why, telephone: phone.show, apply: apply.show, csv: csv.show, ...work.pages };
 
 // typed tells whether the page has a form in which something was typed that is not saved.
 let typed = false;

@@ -1,7 +1,7 @@
 // A field in which one picks an object by its name, and which sends what identifies the object.
 import { call } from './api.js';
 import { fill, may, takes } from './definitions.js';
-import { brief, fresh, h, later, put } from './dom.js';
+import { brief, fresh, h, later, put, say } from './dom.js';
 
 // objectBy reads the object that has a value of an attribute, or of its key; undefined, if it cannot be asked for.
 /** @param {Collection} resource */
@@ -18,16 +18,17 @@ const identifies = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test
 const told = new Map();
 export const spoken = (message) => [...told].reduce((text, [sent, name]) => text.replaceAll(sent, name), message);
 
-// seeks are the pickers by their inputs: each looks for what was typed so fast that no suggestion has come.
+// seeks are what inputs ask before they are read: a picker looks for what was typed so fast that no suggestion has come.
 const seeks = new WeakMap();
+export const asksFirst = (input, ask) => seeks.set(input, ask);
 
-// settled waits until the pickers inside of an element know what was typed in them, if there is such an object.
+// settled waits until the inputs inside of an element know what they ask, such as whether there is what was typed in them.
 export const settled = (element) => Promise.all([...element.querySelectorAll('input')].map((input) => seeks.get(input)?.()));
 
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
 // Its read returns an Error for a name that no object has, unless any text may be sent.
-/** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any, options?: PickerOptions) => Control} */
+/** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any, options?: PickerOptions) => Picker} */
 export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {} } = {}) => {
 	const values = new Map(); // by what is shown
 	const learn = (object) => {
@@ -58,7 +59,7 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 	const quietly = () => suggest().catch(() => put(list));
 	const known = (text) => text === '' || text === String(before ?? '') || values.has(text) || identifies(text);
 	let trouble = '';
-	seeks.set(input, async () => {
+	asksFirst(input, async () => {
 		const text = input.value.trim();
 		trouble = '';
 		if (!known(text))
@@ -79,10 +80,91 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 	return {
 		input,
 		element: [input, list],
+		shows: (text) => values.has(text),
+		search,
 		read: () => {
 			const text = input.value.trim();
 			if (text === '') return undefined;
 			return values.get(text) ?? (free || known(text) ? text : new Error(trouble || `There is no "${text}" here: choose one of the list.`));
+		},
+	};
+};
+
+// several are objects that one picks one after the other, and puts in an order: Enter takes what was typed, if one object alone is meant. Its
+// read returns what valueOf says of each.
+/** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any) => Control} */
+export const several = (resource, valueOf, attributes) => {
+	const { input, element, shows, search, read } = picker(resource, valueOf, {
+		placeholder: 'Type to find',
+		form: '', // Enter adds, and does not send the form
+		...attributes,
+	});
+	const taken = []; // each with its name and its value
+	const list = h('ol', { class: 'several' });
+	const draw = (focused) => {
+		put(
+			list,
+			taken.map((one, i) => {
+				const move = (by) => {
+					taken.splice(i, 1);
+					taken.splice(i + by, 0, one);
+					draw([i + by, by]);
+				};
+				const button = (label, text, by, click, disabled = false) =>
+					h('button', { type: 'button', 'aria-label': `${label}: ${one.name}`, 'data-by': by, disabled, click }, text);
+				const remove = () => {
+					taken.splice(i, 1);
+					draw();
+					input.focus();
+				};
+				return h(
+					'li',
+					{},
+					h('span', {}, one.name),
+					button('Up', '↑', -1, () => move(-1), i === 0),
+					button('Down', '↓', 1, () => move(1), i === taken.length - 1),
+					button('Remove', '×', 0, remove),
+				);
+			}),
+		);
+		list.hidden = taken.length === 0;
+		const [at, by] = focused ?? [];
+		if (focused) (list.children[at].querySelector(`[data-by="${by}"]:enabled`) ?? list.children[at].querySelector('button:enabled')).focus();
+	};
+	const take = () => {
+		const value = read();
+		if (value === undefined || value instanceof Error) return;
+		if (!taken.some((one) => one.value === value)) taken.push({ name: input.value.trim(), value });
+		input.value = '';
+		draw();
+	};
+	input.addEventListener('input', (event) => {
+		if (event.inputType !== 'insertText' && shows(input.value)) take(); // one of the list was chosen
+	});
+	input.addEventListener('keydown', async (event) => {
+		if (event.key !== 'Enter') return;
+		const text = input.value.trim();
+		if (text === '') return;
+		try {
+			const found = shows(text) ? [text] : await search(text);
+			if (input.value.trim() !== text) return;
+			if (found.length === 1) [input.value] = found;
+			if (found.length === 1) take();
+			else say(found.length === 0 ? `There is no "${text}" here.` : `There are several with "${text}": type more, or choose one of the list.`, true);
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			say(problem.message, true);
+		}
+	});
+	draw();
+	return {
+		input,
+		element: [list, element],
+		read: () => {
+			const last = read();
+			return last instanceof Error
+				? last
+				: [...taken.map((one) => one.value), ...(last === undefined || taken.some((one) => one.value === last) ? [] : [last])];
 		},
 	};
 };

@@ -1,0 +1,185 @@
+// The field of a number: it offers those that are free, says by what one is taken, and extends the ranges of its context.
+import { call } from './api.js';
+import { fill, may, operations, resources } from './definitions.js';
+import { brief, fresh, h, plural, put, say } from './dom.js';
+import { fields } from './fields.js';
+import { asksFirst, objectBy } from './picker.js';
+import { nameLater } from './shown.js';
+
+const at = (resource, ...keys) => resource.service.prefix + (keys.length > 0 ? fill(resource.itemPath, ...keys) : resource.path);
+
+// holds reports whether a range has a number, as the gateway decides it.
+const holds = ({ start, end, did_length: digits = 0 }, exten) => {
+	const counted = digits > 0 && digits < exten.length ? exten.slice(-digits) : exten;
+	return counted.length === start.length && start <= counted && counted <= (end || start);
+};
+
+// several returns the first numbers of some ranges, and how many there are in all.
+const several = (ranges, most) => {
+	const first = ranges.flatMap(({ start, end }) =>
+		Array.from({ length: Math.min(most, Number(end) - Number(start) + 1) }, (_, i) => String(Number(start) + i).padStart(start.length, '0')),
+	);
+	return { first: first.slice(0, most), all: ranges.reduce((n, { start, end }) => n + Number(end) - Number(start) + 1, 0) };
+};
+
+// takenBy returns what has a number, as a link to it, if anything has.
+const takenBy = async (exten, context) => {
+	const extensions = resources.get('confd/extensions'),
+		users = resources.get('confd/users');
+	if (!may(extensions?.list)) return undefined;
+	const { data } = await call('GET', at(extensions), { query: { exten, context, limit: 1 } });
+	const [found] = data.items;
+	if (!found) return undefined;
+	const link = (key, id, name) => {
+		const of = resources.get(key),
+			element = h('a', { href: `#/${key}/${encodeURIComponent(id)}` }, name || String(id));
+		return name || !of || !may(of.read) ? element : nameLater(of, id, element);
+	};
+	if (found.lines.length > 0) {
+		const owner = may(users?.list) && (await call('GET', at(users), { query: { exten, context, limit: 1 } })).data.items[0];
+		return owner ? link('confd/users', owner.uuid, brief(owner)) : link('confd/lines', found.lines[0].id, found.lines[0].name);
+	}
+	const kind = ['group', 'incall', 'conference', 'outcall', 'parking_lot', 'queue'].find((name) => found[name]);
+	if (!kind) return undefined; // nothing has it: it is used
+	const key = `confd/${kind.replace('_', '')}s`;
+	return link(
+		key,
+		found[kind].uuid ?? found[kind].id,
+		kind === 'incall' ? `incoming call ${exten}` : found[kind].name && !found[kind].uuid ? found[kind].name : '',
+	);
+};
+
+// number is a field that reads { exten, context }, or nothing if it is left empty. Type is the kind of context in which the number is; of names
+// its ranges there ("user_ranges"), if numbers of this kind have any. Covers are the first words of the paths that are about it.
+export const number = async ({ type, of, label = 'Number', required = true, covers = ['extensions'], fresh: named }) => {
+	const contexts = /** @type {Paged} */ (resources.get('confd/contexts')),
+		{ service } = contexts;
+	const {
+		data: { items },
+	} = await call('GET', at(contexts), { query: { type, limit: 100 } });
+	let first = items.find((c) => of && c[of].length > 0) ?? items[0],
+		chosen; // the context that was asked about last, as it is
+	const box = h('div', { class: 'number' }),
+		offers = h('p', { class: 'offers', id: fresh('offers') });
+	let context, exten, offered;
+
+	const lookUp = async () => {
+		const name = context.read();
+		if (typeof name !== 'string' || name === '') return undefined;
+		if (chosen?.name !== name) chosen = await objectBy(contexts, 'name', name).catch(() => undefined);
+		return chosen;
+	};
+	const kind = of?.replace(/_ranges$/, '').replace('conference_room', 'conference');
+	// offer shows the free numbers of the context, and fills in the next one unless another was typed.
+	const offer = async () => {
+		const one = await lookUp(),
+			ranges = operations.find((o) => o.operationId === 'list_contexts_range'),
+			free = one && kind && kind !== 'incall' && ranges && may(ranges, one.id, kind);
+		put(offers);
+		if (!free) return;
+		const { data } = await call('GET', service.prefix + fill(ranges.path, one.id, kind)).catch(() => ({ data: { items: [] } }));
+		if (chosen !== one) return; // another was chosen meanwhile
+		const { first: some, all } = several(data.items, 5);
+		if (exten.input.value === '' || exten.input.value === offered) exten.input.value = offered = some[0] ?? '';
+		const others = some.slice(1).map((n) => h('button', { type: 'button', class: 'plain', 'aria-label': `Take ${n}`, click: () => take(n) }, n));
+		put(
+			offers,
+			all === 0 ? `${brief(one)} has no free number for this.` : [`${plural(all, 'number')} free, also `, others.flatMap((b, i) => [i > 0 && ', ', b])],
+		);
+		if (all === 1) put(offers, 'This is the last free number.');
+	};
+	const take = (n) => {
+		exten.input.value = offered = n;
+		exten.refuse('');
+	};
+	let wrong; // what the look-up has found, with what one can do
+	const check = async () => {
+		const value = exten.input.value.trim();
+		wrong = undefined;
+		if (value === '') return;
+		const one = await lookUp();
+		if (!one) return;
+		const owner = await takenBy(value, one.name).catch(() => undefined);
+		if (owner) wrong = [`${value} is taken by `, owner, '.'];
+		else if (of && /^\d{1,16}$/.test(value) && !one[of].some((r) => holds(r, value)))
+			wrong = [
+				`${value} is outside of the numbers that ${brief(one)} has for this. `,
+				may(contexts.update, one.id) && h('button', { type: 'button', click: () => extend(one, value) }, `Add ${value} to them, and go on`),
+			];
+	};
+	const extend = async (one, value) => {
+		try {
+			const { data, headers } = await call('GET', at(contexts, one.id));
+			const range = { start: value, end: value, ...(of === 'incall_ranges' && { did_length: value.length }) };
+			await call('PUT', at(contexts, one.id), { body: { [of]: [...data[of], range] }, headers: { 'If-Match': headers.get('ETag') } });
+			chosen = undefined;
+			exten.refuse('');
+			box.closest('form').requestSubmit();
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			exten.refuse(problem.message);
+		}
+	};
+	const draw = () => {
+		if (!first) {
+			const make = async () => {
+				try {
+					const { data } = await call('POST', at(contexts), { body: { label: named, type } });
+					first = data;
+					draw();
+					await offer();
+					exten.input.focus();
+				} catch (problem) {
+					if (!problem.messages) throw problem;
+					say(problem.message, true);
+				}
+			};
+			put(
+				box,
+				h('p', { class: 'denied' }, 'Numbers live in contexts, and there is none for these yet. '),
+				may(contexts.create) && h('button', { type: 'button', click: make }, `Make the context “${named}”`),
+			);
+			return;
+		}
+		[exten, context] = fields(
+			{ service },
+			{
+				required: [required && 'exten', 'context'].filter(Boolean),
+				properties: {
+					exten: { type: 'string', title: label },
+					context: { type: 'string', title: 'Context', 'x-ref': 'contexts.name', 'x-among': { type } },
+				},
+			},
+			{ context: first.name },
+			[],
+		).sort((a) => (a.name === 'exten' ? -1 : 1));
+		exten.input.setAttribute('inputmode', 'tel');
+		exten.input.setAttribute('aria-describedby', `${exten.input.getAttribute('aria-describedby')} ${offers.id}`);
+		asksFirst(exten.input, check);
+		context.input.addEventListener('change', () => offer());
+		put(box, exten.element, context.element, offers);
+	};
+	draw();
+	if (first) await offer();
+	return {
+		name: 'number',
+		element: box,
+		refuse: () => {
+			exten?.refuse('');
+			context?.refuse('');
+		},
+		find: (path) => (exten && covers.includes(path[0]) ? (path.at(-1) === 'context' ? context : exten) : undefined),
+		read: () => {
+			const refused = (field, ...text) => {
+				field.refuse(...text);
+				return Object.assign(new Error(String(text[0])), { said: true });
+			};
+			if (!first) return required ? new Error('Make a context first.') : undefined;
+			const value = exten.input.value.trim();
+			if (value === '') return required ? refused(exten, 'A number is needed.') : undefined;
+			const name = context.read();
+			if (name instanceof Error || !name) return refused(context, name?.message ?? 'Numbers live in a context: choose one.');
+			return wrong ? refused(exten, ...wrong) : { exten: value, context: name };
+		},
+	};
+};
