@@ -30,7 +30,7 @@ func TestConsoleMakesARingGroup(t *testing.T) {
 	o.until(`document.querySelector('[data-name=exten]')?.value === '1501'`, "the next free number is not offered")
 	o.reads("499 numbers free, also 1502, 1503, 1504, 1505")
 	clicks, pages := o.counted()
-	o.enter("Label", "Sales")
+	o.enter("Label", "Front")
 	o.enter("Members", "bo")
 	o.hit(kb.Enter)
 	o.reads("There are several with")
@@ -41,12 +41,12 @@ func TestConsoleMakesARingGroup(t *testing.T) {
 	o.hit(kb.Enter)
 	o.until(`[...document.querySelectorAll('.several span')].map((s) => s.textContent).join() === 'Bobby,Ada'`, "the only match is not taken")
 	o.press("Create")
-	o.reads("Sales was created with the number 1501.")
-	o.until(`document.querySelector('main h1')?.textContent === 'Sales'`, "the group does not open")
+	o.reads("Front was created with the number 1501.")
+	o.until(`document.querySelector('main h1')?.textContent === 'Front'`, "the group does not open")
 	if clicks() != "1" || pages() != "1" { // the group itself is the page that comes then
 		t.Errorf("it took %s clicks, and %s more pages", clicks(), pages())
 	}
-	made := g.Do(t, "GET", confd+"/groups?search=Sales", admin, "").List().Items[0]
+	made := g.Do(t, "GET", confd+"/groups?search=Front", admin, "").List().Items[0]
 	if members := fmt.Sprint(made["members"]); !strings.Contains(fmt.Sprint(made["extensions"]), "1501") || strings.Index(members, "Bobby") > strings.Index(members, "Ada") {
 		t.Errorf("the group is %v", made)
 	}
