@@ -75,6 +75,8 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"telephone", "#/telephone", "New telephone user", "form"},
 		{"csv", "#/csv", "Users by file", "#file"},
 		{"ring-group", "#/ring-group", "New ring group", ".number input"},
+		{"incoming", "#/incoming-number", "New incoming number", ".number"},
+		{"conference", "#/conference-room", "New conference room", ".number input"},
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
 		{"audit", "#/auth/audit", "Audit", "td"},

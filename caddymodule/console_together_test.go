@@ -192,11 +192,11 @@ func TestConsoleChoosesAmongMany(t *testing.T) {
 	o.click("#head .tenant button")
 	o.see("input#tenant")
 	o.goTo("#/telephone", "New telephone user")
-	o.until(`document.getElementById('context').value === 'Place 000'`, "no context is proposed")
+	o.until(`document.querySelector('[data-name=context]')?.value === 'Place 000'`, "no context is proposed")
 	o.enter("First name", "Ada")
 	o.enter("Number", "1042")
 	o.enter("Context", "Place 117")
-	o.until(`[...document.getElementById('context').list.options].some((o) => o.value === 'Place 117')`, "the context is not suggested")
+	o.until(`[...document.querySelector('[data-name=context]').list.options].some((o) => o.value === 'Place 117')`, "the context is not suggested")
 	o.press("Create")
 	o.reads("Ada was created with the number 1042.")
 	context := g.Do(t, "GET", "/api/confd/1.1/contexts?search=Place+117", admin, "").List().Items[0]["name"]

@@ -15,6 +15,12 @@ func (o *operator) counted() (clicks, pages func() string) {
 	return func() string { return o.script(o.t, `String(window.clicked.clicks)`) }, func() string { return o.script(o.t, `String(window.clicked.pages)`) }
 }
 
+// choose chooses a value of a field, as the keyboard does.
+func (o *operator) choose(label, value string) {
+	o.t.Helper()
+	o.until(fmt.Sprintf(`((s) => s && (s.value = %q, s.dispatchEvent(new Event('change', { bubbles: true })), s.value))(document.querySelector('select[aria-label^=%q]'))`, value, label), "%s has no %s", label, value)
+}
+
 // A ring group with its number and two members is one page and one click beyond its fields. A number that is taken says by what; one that
 // is outside of the ranges extends them. What is refused leaves nothing.
 func TestConsoleMakesARingGroup(t *testing.T) {
@@ -27,6 +33,7 @@ func TestConsoleMakesARingGroup(t *testing.T) {
 	o.goTo("#/confd/groups", "Groups")
 	o.press("New ring group")
 	o.until(`document.querySelector('main h1')?.textContent === 'New ring group'`, "the page does not open")
+	o.until(`[...document.querySelectorAll('nav [aria-current]')].map((a) => a.textContent).join() === 'Groups'`, "the menu does not tell where one is")
 	o.until(`document.querySelector('[data-name=exten]')?.value === '1501'`, "the next free number is not offered")
 	o.reads("499 numbers free, also 1502, 1503, 1504, 1505")
 	clicks, pages := o.counted()
@@ -97,4 +104,141 @@ func TestConsoleMakesARingGroup(t *testing.T) {
 		t.Errorf("what was refused has left %d objects", left)
 	}
 	o.clean(t, "while ring groups were made", "400")
+}
+
+// An incoming call to a user is one page and one click beyond its fields; the first one makes the context of such numbers in place. A number
+// that has no range gets one, if the token may give it.
+func TestConsoleMakesAnIncomingNumber(t *testing.T) {
+	g, o, admin, _ := desk(t)
+	const confd = "/api/confd/1.1"
+	g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada"}`).Want(201)
+	o.press("Incoming")
+	o.press("New incoming number")
+	o.press("Make the context “From outside”")
+	o.enter("Number", "4930123456")
+	o.choose("Destination", "user")
+	o.enter("User", "Ada")
+	o.press("Create")
+	o.reads("4930123456 is outside of the numbers that From outside has for this.")
+	o.press("Add 4930123456 to them, and go on")
+	o.reads("Calls of 4930123456 go there now.")
+
+	clicks, pages := o.counted()
+	o.script(t, `location.hash = '#/incoming-number', ''`)
+	o.enter("Number", "4930123456")
+	o.choose("Destination", "user")
+	o.enter("User", "Ada")
+	o.press("Create")
+	o.reads("4930123456 is taken by incoming call 4930123456.")
+	in := g.Do(t, "GET", confd+"/contexts?type=incall", admin, "").List().Items[0]
+	g.Do(t, "PUT", fmt.Sprint(confd, "/contexts/", in["id"]), admin, `{"incall_ranges":[{"start":"4930123400","end":"4930123499"}]}`).Want(204)
+	o.script(t, `location.hash = '#/confd/incalls', ''`)
+	o.reads("New incoming number")
+	clicks, pages = o.counted()
+	o.press("New incoming number")
+	o.enter("Number", "4930123457")
+	o.choose("Destination", "user")
+	o.enter("User", "Ada")
+	o.press("Create")
+	o.reads("Calls of 4930123457 go there now.")
+	if clicks() != "2" || pages() != "2" { // to the page and, with what was made, on from it
+		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
+	}
+	calls := g.Do(t, "GET", confd+"/incalls?exten=4930123457", admin, "").List().Items
+	if len(calls) != 1 || !strings.Contains(fmt.Sprint(calls[0]["destination"]), "user_firstname:Ada") {
+		t.Errorf("the calls are %v", calls)
+	}
+
+	// Who may not change contexts is not offered to.
+	user := g.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username":"olga","password":"a-long-password"}`).Want(200).Text("uuid")
+	policy := g.Do(t, "POST", "/api/auth/0.1/policies", admin, `{"name":"calls","acl":["confd.incalls.#","confd.extensions.#","confd.users.read","confd.contexts.read","confd.contexts.*.read"]}`).Want(200).Text("uuid")
+	g.Do(t, "PUT", "/api/auth/0.1/users/"+user+"/policies/"+policy, admin, "").Want(204)
+	o.press("Sign out")
+	o.reads("Signed out.")
+	o.goTo("", "Sign in")
+	o.signIn("olga", "a-long-password")
+	o.goTo("#/incoming-number", "New incoming number")
+	o.enter("Number", "12")
+	o.choose("Destination", "user")
+	o.enter("User", "Ada")
+	o.press("Create")
+	o.reads("12 is outside of the numbers that From outside has for this.")
+	if buttons := o.script(t, `[...document.querySelectorAll('.number button')].map((b) => b.textContent).join()`); buttons != "" {
+		t.Errorf("one who may not is offered %s", buttons)
+	}
+	o.clean(t, "while incoming numbers were made")
+}
+
+// A telephone user is one page, and two clicks beyond the fields: to it, and to make it. The number is offered, the login is shown, and groups
+// and a voicemail come with it.
+func TestConsoleMakesATelephoneUser(t *testing.T) {
+	g, o, admin, in := desk(t)
+	const confd = "/api/confd/1.1"
+	g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Bob","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1000","context":"`+in+`"}]}]}`).Want(201)
+	template := g.Do(t, "POST", confd+"/funckeys/templates", admin, `{"name":"Desk"}`).Want(201).JSON("id")
+	o.press("People")
+	o.reads("New telephone user")
+	clicks, pages := o.counted()
+	o.press("New telephone user")
+	o.until(`document.querySelector('[data-name=exten]')?.value === '1001'`, "the next free number is not offered")
+	o.enter("First name", "Ada")
+	o.enter("Last name", "Lovelace")
+	o.enter("E-mail", "ada@example.org")
+	o.enter("Groups", "sal")
+	o.hit(kb.Enter)
+	o.until(`document.querySelector('.several span')?.textContent === 'Sales'`, "the group is not taken")
+	o.enter("Template of function keys", "Desk")
+	o.press("Create")
+	o.reads("Ada was created with the number 1001.")
+	o.until(`document.querySelector('details.part[open] svg.code path')?.getAttribute('d').length > 1000`, "the login is not shown")
+	if clicks() != "2" || pages() != "2" { // to the page and, with what was made, on from it
+		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
+	}
+	made := g.Do(t, "GET", confd+"/users?search=Lovelace", admin, "").List().Items[0]
+	if all := fmt.Sprint(made); !strings.Contains(all, "exten:1001") || made["voicemail"] == nil || len(made["groups"].([]any)) != 1 ||
+		fmt.Sprint(made["func_key_template_id"]) != fmt.Sprint(template) || made["email"] != "ada@example.org" {
+		t.Errorf("the user is %v", made)
+	}
+
+	// Another free number is one click; a login has the password that is typed, and what is refused is said beside its field.
+	o.goTo("#/telephone", "New telephone user")
+	o.click(`[aria-label="Take 1004"]`)
+	o.enter("First name", "Cleo")
+	o.enter("E-mail", "cleo@example.org")
+	o.click(`[data-name="login"]`)
+	o.enter("Password of the login", "short")
+	o.press("Create")
+	o.until(`document.activeElement.dataset.name === 'password' && document.activeElement.getAttribute('aria-invalid') === 'true'`, "the password is not refused beside its field")
+	o.enter("Password of the login", "a-long-password")
+	o.press("Create")
+	o.reads("Cleo was created with the number 1004.")
+	g.Login(t, "cleo@example.org", "a-long-password")
+	o.clean(t, "while telephone users were made", "400")
+}
+
+// A conference and a parking place come with their numbers.
+func TestConsoleMakesPlacesWithNumbers(t *testing.T) {
+	g, o, admin, in := desk(t)
+	const confd = "/api/confd/1.1"
+	context := g.Do(t, "GET", confd+"/contexts", admin, "").List().Items[0]["id"]
+	g.Do(t, "PUT", fmt.Sprint(confd, "/contexts/", context), admin, `{"conference_room_ranges":[{"start":"4000","end":"4009"}]}`).Want(204)
+	o.goTo("#/confd/conferences", "Conferences")
+	o.press("New conference room")
+	o.until(`document.querySelector('[data-name=exten]')?.value === '4000'`, "the next free number is not offered")
+	o.enter("Name", "Weekly")
+	o.press("Create")
+	o.reads("Weekly was created with the number 4000.")
+	o.goTo("#/confd/parkinglots", "Parking lots")
+	o.press("New parking place")
+	o.enter("Number to park at", "700")
+	o.enter("Slots start", "701")
+	o.enter("Slots end", "709")
+	o.press("Create")
+	o.reads("The place was created with the number 700.")
+	for _, exten := range []string{"4000", "700"} {
+		if found := g.Do(t, "GET", confd+"/extensions?exten="+exten, admin, "").List().Items; len(found) != 1 || found[0]["context"] != in {
+			t.Errorf("%s is %v", exten, found)
+		}
+	}
+	o.clean(t, "while places were made")
 }

@@ -435,7 +435,6 @@ export const show = async (main, resource, query) => {
 				(may(resource.create)
 					? h('a', { class: makers.length > 0 ? 'button' : 'button primary', href: `${base}/+new` }, 'New')
 					: h('span', { class: 'denied', title: `It takes the access ${resource.create.access}` }, 'You may not create any')),
-			resource.key === 'confd/users' && may(resource.create) && h('a', { class: 'button', href: '#/telephone' }, 'New telephone user'),
 		),
 		h('div', { class: 'tools' }, takes(resource.list, 'search') && search, takes(resource.list, 'recurse') && h('label', {}, below, ' Tenants below too')),
 		kinds,

@@ -9,7 +9,6 @@ import { refusal } from './form.js';
 import * as item from './item.js';
 import * as list from './list.js';
 import * as menu from './menu.js';
-import * as phone from './phone.js';
 import { picker, settled } from './picker.js';
 import { forgetNames } from './shown.js';
 import * as start from './start.js';
@@ -138,7 +137,7 @@ const tenantChooser = (tenants, data) => {
 	return chosen.element;
 };
 
-const pages = { who: access.who, why: access.why, telephone: phone.show, apply: apply.show, csv: csv.show, ...work.pages };
+const pages = { who: access.who, why: access.why, apply: apply.show, csv: csv.show, ...work.pages };
 
 // typed tells whether the page has a form in which something was typed that is not saved.
 let typed = false;
@@ -182,7 +181,7 @@ const route = async () => {
 	const [path, query] = location.hash.slice(1).split('?');
 	const words = path.split('/').filter(Boolean).map(decodeURIComponent);
 	unfold(false);
-	menu.mark(nav, path);
+	menu.mark(nav, work.listOf(path));
 	typed = false;
 	document.querySelector('dialog')?.close(); // what it asks is about the page before
 	arrive();

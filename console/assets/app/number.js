@@ -51,7 +51,7 @@ const takenBy = async (exten, context) => {
 
 // number is a field that reads { exten, context }, or nothing if it is left empty. Type is the kind of context in which the number is; of names
 // its ranges there ("user_ranges"), if numbers of this kind have any. Covers are the first words of the paths that are about it.
-export const number = async ({ type, of, label = 'Number', required = true, covers = ['extensions'], fresh: named }) => {
+export const number = async ({ type, of = '', label = 'Number', required = true, note = '', covers = ['extensions'], fresh: named }) => {
 	const contexts = /** @type {Paged} */ (resources.get('confd/contexts')),
 		{ service } = contexts;
 	const {
@@ -146,7 +146,7 @@ export const number = async ({ type, of, label = 'Number', required = true, cove
 			{
 				required: [required && 'exten', 'context'].filter(Boolean),
 				properties: {
-					exten: { type: 'string', title: label },
+					exten: { type: 'string', title: label, description: note },
 					context: { type: 'string', title: 'Context', 'x-ref': 'contexts.name', 'x-among': { type } },
 				},
 			},

@@ -1,13 +1,19 @@
 // The pages of the work: each makes what a person means, of several objects, by one form and one request: all of it, or nothing.
 import { call } from './api.js';
-import { bodyOf, idOf, may, resources } from './definitions.js';
+import { bodyOf, idOf, may, resources, takes } from './definitions.js';
 import { h, lead, put } from './dom.js';
-import { labelled } from './fields.js';
+import { fields, labelled } from './fields.js';
 import { form } from './form.js';
 import { reveal } from './login.js';
 import { number } from './number.js';
 import { several } from './picker.js';
 import { crumbs } from './shown.js';
+
+// asked are fields of the page itself, by the schemas of their values, in this order.
+const asked = (service, properties) => {
+	const names = Object.keys(properties);
+	return fields({ service }, { properties }, undefined, []).sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
+};
 
 // picked is a field of several objects of a kind, in an order, if one may list them.
 const picked = (name, label, key, valueOf, note) => {
@@ -18,9 +24,56 @@ const picked = (name, label, key, valueOf, note) => {
 const numbers = (one) => (one ? { extensions: [one] } : {});
 const withNumber = (one) => (one ? ` with the number ${one.exten}` : '');
 
+// person are the fields of a telephone user beside the names: the number, and what comes with it.
+const person = async (service, schema) => {
+	const [box] = asked(service, { box: { type: 'boolean', title: 'With a voicemail of the same number', default: true } });
+	const [login, password] = asked(service, {
+		login: { type: 'boolean', title: 'With a login of the gateway', description: 'The user name is the e-mail address.' },
+		password: { type: 'string', title: 'Password of the login', writeOnly: true },
+	});
+	password.element.hidden = true;
+	password.find = (path) => (path[0] === 'auth' ? password : undefined);
+	login.input.addEventListener('change', () => {
+		password.element.hidden = !login.input.checked;
+	});
+	return [
+		await number({
+			type: 'internal',
+			of: 'user_ranges',
+			required: false,
+			note: 'Leave it empty for a user without a telephone.',
+			covers: ['lines', 'voicemail'],
+			fresh: 'Inside',
+		}),
+		box,
+		...picked('groups', 'Groups', 'confd/groups', (g) => g.uuid, 'Those in which the telephone rings.'),
+		...asked(service, { func_key_template_id: { ...schema.properties.func_key_template_id, title: 'Template of function keys' } }),
+		login,
+		password,
+	];
+};
+
 // works are the pages by their addresses: what kind of object they make, which of its attributes they ask for, and which fields of their own
 // they have, above these and below. Body makes the request of the values; said is what is told of it then.
 const works = {
+	telephone: {
+		key: 'confd/users',
+		title: 'New telephone user',
+		about: 'A person with a telephone: its login is shown next.',
+		names: ['firstname', 'lastname', 'email'],
+		below: person,
+		body: ({ number: one, box = true, groups = [], login, password = '', ...rest }) => {
+			const name = [rest.firstname, rest.lastname].filter(Boolean).join(' ');
+			return {
+				...rest,
+				...(one && { lines: [{ context: one.context, endpoint_sip: { generate_login: true }, extensions: [one] }] }),
+				...(one && box && { voicemail: { name, number: one.exten, context: one.context } }),
+				...(groups.length > 0 && { groups: groups.map((uuid) => ({ uuid })) }),
+				...(login && { auth: { username: rest.email || name, password } }),
+			};
+		},
+		said: ({ firstname, number: one }) => `${firstname} was created${withNumber(one)}.`,
+	},
 	'ring-group': {
 		key: 'confd/groups',
 		title: 'New ring group',
@@ -33,6 +86,33 @@ const works = {
 		body: ({ number: one, members = [], ...rest }) => ({ ...rest, ...numbers(one), members: { users: members.map((uuid) => ({ uuid })) } }),
 		said: ({ label, number: one }) => `${label} was created${withNumber(one)}.`,
 	},
+	'incoming-number': {
+		key: 'confd/incalls',
+		title: 'New incoming number',
+		about: 'A number that is called from outside, and where its calls go.',
+		names: ['destination', 'description'],
+		above: async () => [await number({ type: 'incall', of: 'incall_ranges', fresh: 'From outside' })],
+		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
+		said: ({ number: one }) => `Calls of ${one.exten} go there now.`,
+	},
+	'conference-room': {
+		key: 'confd/conferences',
+		title: 'New conference room',
+		about: 'A number at which all who call it hear each other.',
+		names: ['name', 'pin', 'admin_pin', 'max_users'],
+		below: async () => [await number({ type: 'internal', of: 'conference_room_ranges', fresh: 'Inside' })],
+		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
+		said: ({ name, number: one }) => `${name || 'The room'} was created${withNumber(one)}.`,
+	},
+	'parking-place': {
+		key: 'confd/parkinglots',
+		title: 'New parking place',
+		about: 'A number to which one transfers a call that somebody else then takes up at one of its slots.',
+		names: ['name', 'slots_start', 'slots_end', 'timeout'],
+		above: async () => [await number({ type: 'internal', label: 'Number to park at', fresh: 'Inside' })],
+		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
+		said: ({ name, number: one }) => `${name || 'The place'} was created${withNumber(one)}.`,
+	},
 };
 
 // made returns the pages that make objects of a kind, for its list.
@@ -41,6 +121,9 @@ export const made = (resource) =>
 	Object.entries(works)
 		.filter(([, work]) => work.key === resource.key && may(resource.create))
 		.map(([address, { title }]) => ({ to: `#/${address}`, title }));
+
+// listOf returns the address under which the menu has a page: of one that makes objects, their list.
+export const listOf = (path) => (works[path.slice(1)] ? `/${works[path.slice(1)].key}` : path);
 
 export const pages = Object.fromEntries(Object.entries(works).map(([address, work]) => [address, (main) => show(main, work)]));
 
@@ -54,7 +137,7 @@ const show = async (main, work) => {
 	const { service } = resource,
 		schema = bodyOf(service, resource.create);
 	put(main, crumbs(resource), title, h('p', { 'aria-busy': 'true' }, 'Loading…'));
-	const [above, below] = await Promise.all([work.above?.(service) ?? [], work.below?.(service) ?? []]);
+	const [above, below] = await Promise.all([work.above?.(service, schema) ?? [], work.below?.(service, schema) ?? []]);
 	put(
 		main,
 		crumbs(resource),
@@ -71,7 +154,10 @@ const show = async (main, work) => {
 				more: below,
 				action: 'Create',
 				send: async (values) => {
-					const { data } = await call('POST', service.prefix + resource.path, { query: { recursive: 'true' }, body: work.body(values) });
+					const { data } = await call('POST', service.prefix + resource.path, {
+						query: { recursive: takes(resource.create, 'recursive') ? 'true' : '' },
+						body: work.body(values),
+					});
 					reveal(data.lines?.[0]?.endpoint_sip?.uuid);
 					lead(`#/${resource.key}/${encodeURIComponent(idOf(resource.parameter, data))}`, work.said(values));
 				},
