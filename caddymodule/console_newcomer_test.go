@@ -236,7 +236,7 @@ func TestConsoleShowsTheLoginOfATelephone(t *testing.T) {
 	shows := func(username, password string) {
 		t.Helper()
 		want := fmt.Sprintf("%s %s 127.0.0.1 sip:%[1]s:%[2]s@127.0.0.1", username, password)
-		o.until(fmt.Sprintf(`%s.join(' ') === %q && document.querySelector('svg.code path').getAttribute('d').length > 1000`, fields, want), "the login is not shown")
+		o.until(fmt.Sprintf(`%s.join(' ') === %q && document.querySelector('svg.code path')?.getAttribute('d').length > 1000`, fields, want), "the login is not shown")
 	}
 	o.goTo("#/telephone", "New telephone user")
 	o.enter("First name", "Ada")

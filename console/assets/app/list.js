@@ -4,8 +4,8 @@ import { alone, bodyOf, fill, idOf, may, properties, resolve, takes } from './de
 import { ask, brief, broken, h, later, put, say, tick } from './dom.js';
 import { filters } from './fields.js';
 import { refusal } from './form.js';
+import { made } from './menu.js';
 import { crumbs, heading, nameLater, twin, value } from './shown.js';
-import { made } from './work.js';
 
 const size = 25;
 

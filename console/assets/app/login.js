@@ -1,6 +1,5 @@
 // The login of a telephone: what one types into it or lets it read from the page, and how it gets a new one. It is part of the page of a SIP
 // endpoint, and of the pages of its line and its users.
-import { encode } from '../vendor/uqr/uqr.js';
 import { call } from './api.js';
 import { bodyOf, fill, may, resources } from './definitions.js';
 import { ask, fresh, h, put, say, svg } from './dom.js';
@@ -15,7 +14,8 @@ export const reveal = (uuid) => {
 };
 
 // code is a text as a picture that a telephone reads: dark on light in any look of the page.
-const code = (text) => {
+const code = async (text) => {
+	const { encode } = await import('../vendor/uqr/uqr.js'); // which few pages need
 	const { size, data } = encode(text, { ecc: 'M', border: 4 });
 	const dark = data.flatMap((row, y) => row.map((is, x) => (is ? `M${x} ${y}h1v1h-1z` : ''))).join('');
 	const picture = svg('svg', {
@@ -58,9 +58,9 @@ const shown = (username, password) => {
 	const address = line('Server', location.hostname, false),
 		uri = line('SIP address', ''),
 		picture = h('div');
-	const draw = () => {
+	const draw = async () => {
 		uri.field.value = `sip:${encodeURIComponent(username)}:${encodeURIComponent(password)}@${address.field.value.trim()}`;
-		put(picture, code(uri.field.value));
+		put(picture, await code(uri.field.value));
 	};
 	address.field.addEventListener('input', draw);
 	draw();

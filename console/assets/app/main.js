@@ -1,8 +1,6 @@
 // The console: signs in, shows where one can go, and leads there.
-import * as access from './access.js';
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import * as apply from './apply.js';
-import * as csv from './csv.js';
 import { load, may, resources } from './definitions.js';
 import { arrive, brief, h, lead, put, say } from './dom.js';
 import { refusal } from './form.js';
@@ -12,7 +10,6 @@ import * as menu from './menu.js';
 import { picker, settled } from './picker.js';
 import { forgetNames } from './shown.js';
 import * as start from './start.js';
-import * as work from './work.js';
 
 const main = document.getElementById('main'),
 	nav = document.getElementById('nav'),
@@ -137,7 +134,15 @@ const tenantChooser = (tenants, data) => {
 	return chosen.element;
 };
 
-const pages = { who: access.who, why: access.why, apply: apply.show, csv: csv.show, ...work.pages };
+// What few pages need is loaded when one of them is opened.
+const access = () => import('./access.js');
+const pages = {
+	who: async (...values) => (await access()).who(...values),
+	why: async (...values) => (await access()).why(...values),
+	apply: apply.show,
+	csv: async (...values) => (await import('./csv.js')).show(...values),
+	...Object.fromEntries(Object.keys(menu.makers).map((address) => [address, async (place) => (await import('./work.js')).show(place, address)])),
+};
 
 // typed tells whether the page has a form in which something was typed that is not saved.
 let typed = false;
@@ -181,7 +186,7 @@ const route = async () => {
 	const [path, query] = location.hash.slice(1).split('?');
 	const words = path.split('/').filter(Boolean).map(decodeURIComponent);
 	unfold(false);
-	menu.mark(nav, work.listOf(path));
+	menu.mark(nav, path);
 	typed = false;
 	document.querySelector('dialog')?.close(); // what it asks is about the page before
 	arrive();
@@ -209,7 +214,7 @@ const page = (place, words, query) => {
 	if (whole) return list.show(place, whole, query);
 	const resource = resources.get(words.slice(0, -1).join('/')),
 		id = words.at(-1);
-	if (resource?.key === 'auth/policies') return access.policy(place, resource, id === '+new' ? '' : id);
+	if (resource?.key === 'auth/policies') return access().then(({ policy }) => policy(place, resource, id === '+new' ? '' : id));
 	if (resource?.create && id === '+new') return item.create(place, resource);
 	if (resource?.itemPath && resource.read) return item.show(place, resource, id);
 	return put(place, h('h1', { tabindex: '-1' }, 'No such page'), h('p', {}, h('a', { href: '#/' }, 'To the start')));

@@ -62,6 +62,22 @@ const places = [
 	],
 ];
 
+// makers are the pages of the work that make objects of a kind, by their addresses.
+export const makers = {
+	telephone: { key: 'confd/users', title: 'New telephone user' },
+	'ring-group': { key: 'confd/groups', title: 'New ring group' },
+	'incoming-number': { key: 'confd/incalls', title: 'New incoming number' },
+	'conference-room': { key: 'confd/conferences', title: 'New conference room' },
+	'parking-place': { key: 'confd/parkinglots', title: 'New parking place' },
+};
+
+// made returns the pages that make objects of a kind, for its list.
+/** @param {Resource} resource */
+export const made = (resource) =>
+	Object.entries(makers)
+		.filter(([, { key }]) => key === resource.key && may(resource.create))
+		.map(([address, { title }]) => page(`#/${address}`, title));
+
 const icon = (path) => {
 	const picture = svg('svg', { viewBox: '0 0 16 16', 'aria-hidden': 'true', focusable: 'false' });
 	picture.append(svg('path', { d: path }));
@@ -108,9 +124,10 @@ export const draw = (nav) => {
 	mark(nav, location.hash.slice(1).split('?')[0]);
 };
 
-// mark marks the page's entry in the menu, of which no other is nearer, and unfolds the place of the work that it belongs to or, if it belongs
+// mark marks the page's entry in the menu, of which no other is nearer (of a page that makes objects, that of their list), and unfolds the place of the work that it belongs to or, if it belongs
 // to none, all objects.
-export const mark = (nav, path) => {
+export const mark = (nav, address) => {
+	const path = makers[address.slice(1)] ? `/${makers[address.slice(1)].key}` : address;
 	const near = (a) => ((to) => (to === `#${path}` || (to !== '#/' && `#${path}`.startsWith(`${to}/`)) ? to.length : 0))(a.getAttribute('href'));
 	const links = [...nav.querySelectorAll('.place ul a'), ...nav.querySelectorAll('a')],
 		nearest = Math.max(...links.map(near)),

@@ -5,6 +5,7 @@ import { h, lead, put } from './dom.js';
 import { fields, labelled } from './fields.js';
 import { form } from './form.js';
 import { reveal } from './login.js';
+import { makers } from './menu.js';
 import { number } from './number.js';
 import { several } from './picker.js';
 import { crumbs } from './shown.js';
@@ -53,12 +54,10 @@ const person = async (service, schema) => {
 	];
 };
 
-// works are the pages by their addresses: what kind of object they make, which of its attributes they ask for, and which fields of their own
-// they have, above these and below. Body makes the request of the values; said is what is told of it then.
+// works are the pages by their addresses: which attributes of the objects that they make they ask for, and which fields of their own they
+// have, above these and below. Body makes the request of the values; said is what is told of it then.
 const works = {
 	telephone: {
-		key: 'confd/users',
-		title: 'New telephone user',
 		about: 'A person with a telephone: its login is shown next.',
 		names: ['firstname', 'lastname', 'email'],
 		below: person,
@@ -75,8 +74,6 @@ const works = {
 		said: ({ firstname, number: one }) => `${firstname} was created${withNumber(one)}.`,
 	},
 	'ring-group': {
-		key: 'confd/groups',
-		title: 'New ring group',
 		about: 'A number at which several people ring.',
 		names: ['label', 'ring_strategy'],
 		below: async () => [
@@ -87,8 +84,6 @@ const works = {
 		said: ({ label, number: one }) => `${label} was created${withNumber(one)}.`,
 	},
 	'incoming-number': {
-		key: 'confd/incalls',
-		title: 'New incoming number',
 		about: 'A number that is called from outside, and where its calls go.',
 		names: ['destination', 'description'],
 		above: async () => [await number({ type: 'incall', of: 'incall_ranges', fresh: 'From outside' })],
@@ -96,8 +91,6 @@ const works = {
 		said: ({ number: one }) => `Calls of ${one.exten} go there now.`,
 	},
 	'conference-room': {
-		key: 'confd/conferences',
-		title: 'New conference room',
 		about: 'A number at which all who call it hear each other.',
 		names: ['name', 'pin', 'admin_pin', 'max_users'],
 		below: async () => [await number({ type: 'internal', of: 'conference_room_ranges', fresh: 'Inside' })],
@@ -105,8 +98,6 @@ const works = {
 		said: ({ name, number: one }) => `${name || 'The room'} was created${withNumber(one)}.`,
 	},
 	'parking-place': {
-		key: 'confd/parkinglots',
-		title: 'New parking place',
 		about: 'A number to which one transfers a call that somebody else then takes up at one of its slots.',
 		names: ['name', 'slots_start', 'slots_end', 'timeout'],
 		above: async () => [await number({ type: 'internal', label: 'Number to park at', fresh: 'Inside' })],
@@ -115,21 +106,11 @@ const works = {
 	},
 };
 
-// made returns the pages that make objects of a kind, for its list.
-/** @param {Resource} resource */
-export const made = (resource) =>
-	Object.entries(works)
-		.filter(([, work]) => work.key === resource.key && may(resource.create))
-		.map(([address, { title }]) => ({ to: `#/${address}`, title }));
-
-// listOf returns the address under which the menu has a page: of one that makes objects, their list.
-export const listOf = (path) => (works[path.slice(1)] ? `/${works[path.slice(1)].key}` : path);
-
-export const pages = Object.fromEntries(Object.entries(works).map(([address, work]) => [address, (main) => show(main, work)]));
-
-const show = async (main, work) => {
-	const resource = resources.get(work.key),
-		title = h('h1', { tabindex: '-1' }, work.title);
+// show shows the page of an address.
+export const show = async (main, address) => {
+	const work = works[address],
+		resource = resources.get(makers[address].key),
+		title = h('h1', { tabindex: '-1' }, makers[address].title);
 	if (!resource?.create) {
 		put(main, title, h('p', {}, 'This gateway has no telephony configuration.'));
 		return;
