@@ -77,6 +77,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"ring-group", "#/ring-group", "New ring group", ".number input"},
 		{"incoming", "#/incoming-number", "New incoming number", ".number"},
 		{"conference", "#/conference-room", "New conference room", ".number input"},
+		{"hours", "#/opening-hours", "New opening hours", ".hours"},
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
 		{"audit", "#/auth/audit", "Audit", "td"},

@@ -18,7 +18,7 @@ func (o *operator) counted() (clicks, pages func() string) {
 // choose chooses a value of a field, as the keyboard does.
 func (o *operator) choose(label, value string) {
 	o.t.Helper()
-	o.until(fmt.Sprintf(`((s) => s && (s.value = %q, s.dispatchEvent(new Event('change', { bubbles: true })), s.value))(document.querySelector('select[aria-label^=%q]'))`, value, label), "%s has no %s", label, value)
+	o.until(fmt.Sprintf(`((s) => s && (s.value = %q, s.dispatchEvent(new Event('change', { bubbles: true })), s.value))([...document.querySelectorAll('main select')].find((s) => (s.ariaLabel ?? s.labels[0].textContent).startsWith(%q)))`, value, label), "%s has no %s", label, value)
 }
 
 // A ring group with its number and two members is one page and one click beyond its fields. A number that is taken says by what; one that
@@ -241,4 +241,33 @@ func TestConsoleMakesPlacesWithNumbers(t *testing.T) {
 		}
 	}
 	o.clean(t, "while places were made")
+}
+
+// The hours of a week are one page: what is typed is seen, days of the same hours are one period, and what are no hours is said at their day.
+func TestConsoleMakesOpeningHours(t *testing.T) {
+	g, o, admin, _ := desk(t)
+	o.press("Menus and hours")
+	o.goTo("#/confd/schedules", "Schedules")
+	clicks, pages := o.counted()
+	o.press("New opening hours")
+	o.enter("Name", "Office")
+	o.enter("Friday", "9-12, 14")
+	o.choose("Closed destination", "hangup")
+	o.press("Create")
+	o.until(`document.activeElement.labels[0].textContent === 'Friday' && document.activeElement.parentElement.textContent.includes('"14" are no hours')`, "what are no hours is not said at their day")
+	o.enter("Friday", "9-12, 14-16:30")
+	o.until(`document.activeElement.parentElement.querySelectorAll('.hours rect').length === 2`, "the hours are not seen")
+	o.choose("Cause", "normal")
+	o.press("Create")
+	o.reads("Office was created.")
+	if clicks() != "3" || pages() != "2" { // one for what was refused; with what was made, on from the page
+		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
+	}
+	made := fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/schedules", admin, "").List().Items[0]["open_periods"])
+	for _, want := range []string{"hours_end:17:00 hours_start:09:00", "week_days:[1 2 3 4]", "hours_end:12:00 hours_start:09:00", "hours_end:16:30 hours_start:14:00", "week_days:[5]"} {
+		if !strings.Contains(made, want) {
+			t.Errorf("the periods have no %s: %s", want, made)
+		}
+	}
+	o.clean(t, "while hours were made")
 }

@@ -10,8 +10,9 @@ export let services = [];
 const sections = { auth: 'People and rights', confd: 'Telephony', sysconfd: 'System' };
 export const sectionOf = (service) => sections[service.name] ?? service.title;
 
-// titles tell apart what two services call by one name: a person who telephones, and the login of a person or of a program.
-const titles = { 'confd/users': 'People', 'auth/users': 'Logins', 'auth/groups': 'Groups of logins' };
+// titles tell apart what would have one name: a person who telephones, and the login of a person or of a program; the menus that callers hear, and
+// that of the console.
+const titles = { 'confd/users': 'People', 'auth/users': 'Logins', 'auth/groups': 'Groups of logins', 'confd/ivr': 'Menus' };
 
 // resources are the collections and documents of all services, by service and path: "confd/users".
 /** @type {Map<string, Resource>} */

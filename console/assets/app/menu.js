@@ -68,6 +68,7 @@ export const makers = {
 	'ring-group': { key: 'confd/groups', title: 'New ring group' },
 	'incoming-number': { key: 'confd/incalls', title: 'New incoming number' },
 	'conference-room': { key: 'confd/conferences', title: 'New conference room' },
+	'opening-hours': { key: 'confd/schedules', title: 'New opening hours' },
 	'parking-place': { key: 'confd/parkinglots', title: 'New parking place' },
 };
 

@@ -9,6 +9,7 @@ import { makers } from './menu.js';
 import { number } from './number.js';
 import { several } from './picker.js';
 import { crumbs } from './shown.js';
+import { week } from './week.js';
 
 // asked are fields of the page itself, by the schemas of their values, in this order.
 const asked = (service, properties) => {
@@ -96,6 +97,16 @@ const works = {
 		below: async () => [await number({ type: 'internal', of: 'conference_room_ranges', fresh: 'Inside' })],
 		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
 		said: ({ name, number: one }) => `${name || 'The room'} was created${withNumber(one)}.`,
+	},
+	'opening-hours': {
+		about: 'When calls are taken, and where they go at other times.',
+		names: ['timezone', 'closed_destination'],
+		above: async (service, { properties: { name } }) => [
+			...asked(service, { name }),
+			labelled('open_periods', 'Open', week, { note: 'Such as 9:00-12:30, 13:30-17:00. A day without hours is closed.' }),
+		],
+		body: (values) => values,
+		said: ({ name }) => `${name || 'The schedule'} was created. A group or an incoming call has it on its own page.`,
 	},
 	'parking-place': {
 		about: 'A number to which one transfers a call that somebody else then takes up at one of its slots.',
