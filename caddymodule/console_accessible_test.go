@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,9 +40,11 @@ func (o *operator) violations() []string {
 
 // Each page is readable on a telephone and on a desk, in light and in dark, and by a screen reader.
 func TestConsoleIsAccessible(t *testing.T) {
+	t.Setenv("RINGFENCE_ASTERISK_FOLDER", filepath.Join(t.TempDir(), "generated"))
 	g := loadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
 	admin := g.admin(t)
+	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":false}`).Want(204)
 	in := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
 	west := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"A customer with a long name","slug":"west"}`).Want(200).Text("uuid")
 	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lastname":"Lovelace","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}]}`).Want(201).Text("uuid")
@@ -87,6 +90,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"tenant", "#/auth/tenants/" + west, "A customer with a long name", "details.part"},
 		{"entry", fmt.Sprint("#/auth/audit/", entry), "Create a group", "dl"},
 		{"why", "#/why?method=GET&path=/api/confd/1.1/users", "Why was I refused?", ".verdict"},
+		{"apply", "#/apply", "Telephone system", ".objects"},
 		{"who", "#/who?access=confd.users.read", "Who may do this?", ".holder"},
 	} {
 		o.goTo(page.hash, page.title)

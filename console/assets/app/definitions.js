@@ -236,6 +236,9 @@ export const may = (operation, ...values) => {
 	return me != null && allows(me.acl, access, me);
 };
 
+// mayDo does so for an operation by its id, where a service of this gateway has it.
+export const mayDo = (id) => may(operations.find((o) => o.operationId === id));
+
 // natural is the order in which people expect attributes of which the service names none.
 const natural = [
 	'name',

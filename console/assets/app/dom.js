@@ -23,6 +23,9 @@ export const svg = (tag, attributes) => {
 	return element;
 };
 
+// badge is a state, by its word and a colour.
+export const badge = (text, kind = '') => h('span', { class: `badge ${kind}` }, text);
+
 let made = 0;
 
 // fresh returns an id that no other element has.

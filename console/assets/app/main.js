@@ -1,6 +1,5 @@
 // The console: signs in, shows where one can go, and leads there.
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
-import * as apply from './apply.js';
 import { load, may, resources } from './definitions.js';
 import { arrive, brief, h, lead, put, say } from './dom.js';
 import { refusal } from './form.js';
@@ -139,7 +138,7 @@ const access = () => import('./access.js');
 const pages = {
 	who: async (...values) => (await access()).who(...values),
 	why: async (...values) => (await access()).why(...values),
-	apply: apply.show,
+	apply: async (place) => (await import('./apply.js')).show(place),
 	csv: async (...values) => (await import('./csv.js')).show(...values),
 	...Object.fromEntries(Object.keys(menu.makers).map((address) => [address, async (place) => (await import('./work.js')).show(place, address)])),
 };

@@ -1,9 +1,8 @@
 // The menu: the places of the work, each with the pages that belong to it, and below them every kind of object by itself. It has no page that
 // the token cannot use.
 import { me } from './api.js';
-import * as apply from './apply.js';
 import * as csv from './csv.js';
-import { may, mayAsk, resources, sectionOf, services } from './definitions.js';
+import { may, mayAsk, mayDo, resources, sectionOf, services } from './definitions.js';
 import { h, put, svg } from './dom.js';
 
 // A page is a kind of object, or an address with its title and whether it is offered.
@@ -40,7 +39,7 @@ const places = [
 		'M2 3.5h12v9H2zM2 4l6 5 6-5',
 		['confd/voicemails', 'confd/asterisk/voicemail/general', 'confd/asterisk/voicemail/zonemessages', 'confd/voicemails/transcription'],
 	],
-	['Live', 'M1.5 8.5h3l2-6 3 11 2-5h3', [page('#/apply', 'Telephone system', apply.offered), 'confd/configuration/live_reload']],
+	['Live', 'M1.5 8.5h3l2-6 3 11 2-5h3', [page('#/apply', 'Telephone system', () => mayDo('preview_apply')), 'confd/configuration/live_reload']],
 	[
 		'Rights',
 		'M8 1.5 2.5 3.5v4c0 3.5 2.3 5.9 5.5 7 3.2-1.1 5.5-3.5 5.5-7v-4z',
