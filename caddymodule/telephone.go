@@ -336,6 +336,15 @@ func (t *telephone) GoBack(ctx context.Context, generation int64, asked jobs.Rec
 	return s.GoBack(ctx, generation, asked)
 }
 
+// Live implements [helpers.Telephony].
+func (t *telephone) Live(ctx context.Context) (jobs.Live, error) {
+	s, err := t.current()
+	if err != nil {
+		return jobs.Live{}, err
+	}
+	return s.Live(ctx)
+}
+
 // Execute implements [helpers.Commands].
 func (t *telephone) Execute(ctx context.Context, command string) error {
 	s, err := t.current()

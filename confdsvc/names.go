@@ -30,6 +30,11 @@ func (n Names) HasContext(ctx context.Context, tenantUUID, name string) (bool, e
 	return n.has(ctx, `SELECT count(*) FROM confd_context WHERE name = $1 AND tenant_uuid = $2`, name, tenantUUID)
 }
 
+// Endpoints returns the names of the SIP endpoints of a tenant.
+func (n Names) Endpoints(ctx context.Context, tenantUUID string) ([]string, error) {
+	return store.Select[string](ctx, n.DB, `SELECT name FROM confd_endpoint_sip WHERE tenant_uuid = $1`, tenantUUID)
+}
+
 // HasMOH reports whether the tenant has a music on hold of that name.
 func (n Names) HasMOH(ctx context.Context, tenantUUID, name string) (bool, error) {
 	return n.has(ctx, `SELECT count(*) FROM confd_moh WHERE name = $1 AND tenant_uuid = $2`, name, tenantUUID)

@@ -30,6 +30,12 @@ func TestNames(t *testing.T) {
 				t.Errorf("context %s of %s: %t, %v", c.name, c.tenant, has, err)
 			}
 		}
+		w.as(t, "a").Create("/endpoints/sip", `{"name":"telephone"}`)
+		for tenant, want := range map[string]bool{"a": true, "b": false, "a1": false, "master": false} {
+			if got, err := names.Endpoints(t.Context(), w.tenants[tenant]); err != nil || slices.Contains(got, "telephone") != want {
+				t.Errorf("endpoints of %s: %v, %v", tenant, got, err)
+			}
+		}
 		for tenant, want := range map[string]bool{"a": true, "b": false} {
 			if has, err := names.HasMOH(t.Context(), w.tenants[tenant], music); err != nil || has != want {
 				t.Errorf("music on hold of %s: %t, %v", tenant, has, err)

@@ -168,7 +168,7 @@ func (s *Service) describe(prefix string, plain bool) *rest.Service {
 	}
 	for _, operations := range [][]rest.Operation{
 		statusOperations(), ofInstallation(e.commonOperations()), ofInstallation(e.applyOperations()),
-		e.voicemailOperations(), e.mohOperations(), ofInstallation(e.commandOperations()),
+		e.voicemailOperations(), e.mohOperations(), e.liveOperations(), ofInstallation(e.commandOperations()),
 	} {
 		service.Operations = append(service.Operations, operations...)
 	}

@@ -19,6 +19,8 @@ type Names interface {
 	InternalContexts(ctx context.Context, tenantUUID string) ([]string, error)
 	// HasContext reports whether the tenant has a context of that name.
 	HasContext(ctx context.Context, tenantUUID, name string) (bool, error)
+	// Endpoints returns the names of the SIP endpoints of a tenant.
+	Endpoints(ctx context.Context, tenantUUID string) ([]string, error)
 	// HasMOH reports whether the tenant has a music on hold of that name.
 	HasMOH(ctx context.Context, tenantUUID, name string) (bool, error)
 }

@@ -25,6 +25,9 @@ type Telephony interface {
 	// GoBack starts a job that makes one of them live, whatever is stored, and returns it. The error is an apierr.NotFound if it is not kept,
 	// and an apierr.Conflict if it was taken back.
 	GoBack(ctx context.Context, generation int64, asked jobs.Recorder) (jobs.Job, error)
+	// Live returns the state of the running telephone system, with all rows, which nobody may change. The error is an apierr.Unavailable if it
+	// cannot be asked.
+	Live(ctx context.Context) (jobs.Live, error)
 }
 
 // Commands executes commands of Asterisk's console. It is safe for concurrent use.
@@ -54,6 +57,7 @@ func (noTelephony) Generations(context.Context) (jobs.Generations, error) {
 func (noTelephony) GoBack(context.Context, int64, jobs.Recorder) (jobs.Job, error) {
 	return jobs.Job{}, noneHere()
 }
+func (noTelephony) Live(context.Context) (jobs.Live, error) { return jobs.Live{}, noneHere() }
 
 func notFound() error { return apierr.New(apierr.NotFound, "Not found") }
 

@@ -25,6 +25,7 @@ type system struct {
 	err    error
 	job    jobs.Job
 	waited bool
+	live   jobs.Live
 }
 
 func (s *system) made() jobs.Job {
@@ -74,6 +75,53 @@ func (s *system) GoBack(ctx context.Context, n int64, asked jobs.Recorder) (jobs
 		return jobs.Job{}, apierr.New(apierr.NotFound, "Not found")
 	}
 	return s.made(), errors.Join(s.err, s.record(ctx, asked))
+}
+
+func (s *system) Live(context.Context) (jobs.Live, error) { return s.live, s.err }
+
+// What runs is told to whom it belongs: the master tenant reads all, and another one what is of its own endpoints, if Asterisk has these from the
+// generated files. No answer has more rows than were asked for.
+func TestLive(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := &system{db: db}
+		w := newWorld(t, db, helpers.Options{Telephony: s})
+		w.names.endpoints = map[string][]string{w.tenants["a"]: {"ada", "carrier"}, w.tenants["b"]: {"bob"}}
+		of := func(name string, generated bool) jobs.Of { return jobs.Of{Endpoint: name, Generated: generated} }
+		s.live.Version = "20.6.0"
+		s.live.Channels.Items = []jobs.Channel{{Of: of("ada", true), Number: "1042", With: "1043"}, {Of: of("bob", true)}, {Kind: "Local"}}
+		s.live.Registrations.Items = []jobs.Registration{{Of: of("ada", true), From: "192.0.2.7:5060"}, {Of: of("ada", true)}, {Of: of("bob", true)}}
+		s.live.Trunks.Items = []jobs.LiveTrunk{{Of: of("carrier", false), At: "the operator's own"}}
+		for _, tt := range []struct {
+			client *resttest.Client
+			query  string
+			want   string // how many there are, and how many are told
+		}{
+			{w.as("master", "sysconfd.asterisk.read"), "", "3/3 3/3 1/1"},
+			{w.plain, "", "3/3 3/3 1/1"},
+			{w.as("a", "sysconfd.asterisk.read"), "", "1/1 2/2 0/0"},
+			{w.as("b", "#"), "", "1/1 1/1 0/0"},
+			{w.as("b", "#"), "?endpoint=ada", "0/0 0/0 0/0"},
+			{w.as("a", "#"), "?limit=1&offset=1", "1/0 2/1 0/0"},
+			{w.as("master", "#"), "?endpoint=ada&limit=5000", "1/1 2/2 0/0"},
+			{w.as("master", "#"), "?search=192.0.2.7", "0/0 1/1 0/0"},
+			{w.as("master", "#"), "?search=1043", "1/1 0/0 0/0"},
+		} {
+			var got []string
+			a := tt.client.Get("/asterisk" + tt.query).Want(200)
+			for _, list := range []string{"channels", "registrations", "trunks"} {
+				l := a.JSON(list).(map[string]any)
+				got = append(got, fmt.Sprintf("%v/%d", l["total"], len(l["items"].([]any))))
+			}
+			if all := strings.Join(got, " "); all != tt.want || a.Text("version") != "20.6.0" {
+				t.Errorf("%s: %s, want %s", tt.query, all, tt.want)
+			}
+		}
+		w.as("a", "sysconfd.apply.#").Get("/asterisk").Want(403)
+		w.as("a", "#").Get("/asterisk?limit=0").Want(400)
+		w.as("a", "#").Get("/asterisk?offset=x").Want(400)
+		s.err = apierr.New(apierr.Unavailable, "Asterisk cannot be asked now")
+		w.as("a", "#").Get("/asterisk").Want(503)
+	})
 }
 
 func TestTelephony(t *testing.T) {

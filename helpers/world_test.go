@@ -181,7 +181,7 @@ func (w *world) unchanged(do func()) {
 }
 
 // named are the names that the configuration service has given, by their tenants.
-type named struct{ contexts, moh map[string][]string }
+type named struct{ contexts, moh, endpoints map[string][]string }
 
 func (n *named) InternalContexts(_ context.Context, tenant string) (out []string, err error) {
 	for of, names := range n.contexts {
@@ -194,6 +194,10 @@ func (n *named) InternalContexts(_ context.Context, tenant string) (out []string
 
 func (n *named) HasContext(_ context.Context, tenant, name string) (bool, error) {
 	return slices.Contains(n.contexts[tenant], name), nil
+}
+
+func (n *named) Endpoints(_ context.Context, tenant string) ([]string, error) {
+	return n.endpoints[tenant], nil
 }
 
 func (n *named) HasMOH(_ context.Context, tenant, name string) (bool, error) {

@@ -103,6 +103,7 @@ type Service struct {
 	compare atomic.Bool
 	// unsure says that Asterisk may not have what is live: nobody has looked since it was reached, or since it refused something.
 	unsure atomic.Bool
+	look   look
 	news   chan struct{} // closed, and replaced, when a job has changed
 }
 
@@ -120,6 +121,7 @@ func New(o Options, s Settings) *Service {
 		queue: queue{o.DB, s.Name},
 		lease: lease{o.DB, s.Name, "", s.Lease},
 		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}), heard: make(chan heard, maxHeard),
+		look:   look{turn: make(chan struct{}, 1)},
 		agreed: agreed{o.DB, s.Name}, refusals: map[[2]string]refusal{},
 	}
 	service.unsure.Store(true)
