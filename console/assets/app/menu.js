@@ -39,7 +39,15 @@ const places = [
 		'M2 3.5h12v9H2zM2 4l6 5 6-5',
 		['confd/voicemails', 'confd/asterisk/voicemail/general', 'confd/asterisk/voicemail/zonemessages', 'confd/voicemails/transcription'],
 	],
-	['Live', 'M1.5 8.5h3l2-6 3 11 2-5h3', [page('#/apply', 'Telephone system', () => mayDo('preview_apply')), 'confd/configuration/live_reload']],
+	[
+		'Live',
+		'M1.5 8.5h3l2-6 3 11 2-5h3',
+		[
+			page('#/apply', 'Telephone system', () => mayDo('preview_apply')),
+			page('#/asterisk', 'State of Asterisk', () => mayDo('read_asterisk')),
+			'confd/configuration/live_reload',
+		],
+	],
 	[
 		'Rights',
 		'M8 1.5 2.5 3.5v4c0 3.5 2.3 5.9 5.5 7 3.2-1.1 5.5-3.5 5.5-7v-4z',

@@ -1,0 +1,70 @@
+package caddymodule_test
+
+import (
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/ami/amitest"
+)
+
+// The page of Asterisk's state tells calls, registered telephones and trunks, and follows what happens while one looks.
+func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
+	pbx := amitest.New(t)
+	pbx.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "No endpoints found") })
+	for _, action := range []string{"VoicemailUsersList", "VoicemailUserStatus", "ShowDialPlan", "PJSIPShowEndpoint", "QueueSummary", "Command"} {
+		pbx.Handle(action, func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+	}
+	pbx.Handle("CoreSettings", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Success", "AsteriskVersion", "20.6.0") })
+	pbx.Handle("CoreStatus", func(c *amitest.Session, a ami.Message) {
+		c.Respond(a, "Success", "CoreStartupDate", "2026-01-02", "CoreStartupTime", "03:04:05")
+	})
+	rows := func(action, event string, there func() bool, headers ...string) {
+		pbx.Handle(action, func(c *amitest.Session, a ami.Message) {
+			id := a.Get("ActionID")
+			c.Respond(a, "Success", "EventList", "start", "Message", "A listing follows")
+			if there() {
+				c.Event(event, append([]string{"ActionID", id}, headers...)...)
+			}
+			c.Event(event+"Complete", "ActionID", id, "EventList", "Complete")
+		})
+	}
+	var talks atomic.Bool
+	always := func() bool { return true }
+	rows("CoreShowChannels", "CoreShowChannel", talks.Load, "Channel", "PJSIP/ada-00000001", "ChannelStateDesc", "Up", "CallerIDNum", "1042",
+		"CallerIDName", "Ada", "ConnectedLineNum", "1043", "ConnectedLineName", "<unknown>", "Linkedid", "1.1", "Duration", "00:02:05")
+	rows("PJSIPShowContacts", "ContactList", always, "ObjectName", "ada;@0a", "Uri", "sip:ada:hidden-word@192.0.2.7:5060;ob", "UserAgent", "Desk telephone",
+		"Status", "Reachable", "RoundtripUsec", "12500", "ExpirationTime", "1800000000")
+	rows("PJSIPShowRegistrationsOutbound", "OutboundRegistrationDetail", always, "ObjectName", "carrier", "ServerUri", "sip:sip.carrier.example", "Status", "Registered")
+	for name, value := range map[string]string{
+		"MANAGER": pbx.Address, "USERNAME": amitest.Username, "SECRET": amitest.Secret, "FOLDER": filepath.Join(t.TempDir(), "generated"), "NAME": "",
+	} {
+		t.Setenv("RINGFENCE_ASTERISK_"+name, value)
+	}
+	_, o, _, _ := desk(t)
+	o.goTo("#/asterisk", "State of Asterisk")
+	o.reads("Asterisk 20.6.0")
+	o.reads("Nobody talks now.")
+	for _, text := range []string{"192.0.2.7:5060", "12.5 ms", "Desk telephone", "sip.carrier.example", "Registered"} {
+		o.reads(text)
+	}
+	talks.Store(true)
+	o.reads("Ada, 1042")
+	o.reads("2 minutes")
+	if all := o.script(t, `document.querySelector('main').textContent`); len(all) == 0 || strings.Contains(all, "hidden-word") || strings.Contains(all, "<unknown>") {
+		t.Errorf("the page has %s", all)
+	}
+	for _, look := range []struct {
+		width  int
+		scheme string
+	}{{360, "dark"}, {1400, "light"}} {
+		o.run(t, emulate(look.width, 900, look.scheme))
+		for _, violation := range o.violations() {
+			t.Errorf("%d pixels: %s", look.width, violation)
+		}
+		o.shoot(t, "asterisk-"+look.scheme)
+	}
+	o.clean(t, "while one looked")
+}

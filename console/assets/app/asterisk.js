@@ -1,0 +1,86 @@
+// The state of Asterisk: who talks with whom, which telephones have registered, and how the trunks are. It is refreshed while one looks.
+import { grid } from './apply.js';
+import { call } from './api.js';
+import { operations } from './definitions.js';
+import { badge, h, later, moment, plural, put } from './dom.js';
+import { refusal } from './form.js';
+
+const pause = 3000, // between two looks
+	limit = 100;
+
+// lasting writes seconds as people read them.
+const lasting = (seconds) => {
+	const over = (length, unit) => plural(Math.floor(seconds / length), unit);
+	return seconds < 60 ? over(1, 'second') : seconds < 3600 ? over(60, 'minute') : seconds < 172800 ? over(3600, 'hour') : over(86400, 'day');
+};
+
+const colours = { reachable: 'good', unreachable: 'bad', Registered: 'good', Rejected: 'bad', Unregistered: 'bad', Up: 'good' };
+const state = (text) => text && badge({ reachable: 'Reachable', unreachable: 'Unreachable', unknown: 'Not asked' }[text] ?? text, colours[text]);
+const took = (ms) => (ms == null ? '' : `${ms.toLocaleString(undefined, { maximumFractionDigits: 1 })} ms`);
+const party = (number, name) => [name, number].filter(Boolean).join(', ');
+
+const section = (title, { total, items }, none, titles, row) => [
+	h('h2', {}, `${title} `, h('span', { class: 'quiet' }, total.toLocaleString())),
+	items.length > 0 ? grid(titles, items.map(row)) : h('p', { class: 'empty' }, none),
+	total > items.length && h('p', {}, `and ${(total - items.length).toLocaleString()} more: search for them.`),
+];
+
+const seen = (is) => [
+	h(
+		'p',
+		{},
+		badge('Running', 'good'),
+		` Asterisk ${is.version}`,
+		is.started_at && `, for ${lasting(Math.max(0, Math.round((Date.now() - new Date(is.started_at).getTime()) / 1000)))}`,
+		is.reloaded_at && h('span', { class: 'quiet' }, `. It has read all its files at ${moment(is.reloaded_at)}.`),
+	),
+	section('Calls', is.channels, 'Nobody talks now.', ['Who', 'With', 'State', 'For', 'Over'], (c) => [
+		party(c.number, c.name) || c.dialled,
+		party(c.with_number, c.with_name),
+		state(c.state),
+		lasting(c.seconds),
+		c.endpoint || c.kind,
+	]),
+	section('Registered telephones', is.registrations, 'No telephone has registered.', ['Telephone', 'From', 'State', 'Answers in', 'Until', 'Model'], (r) => [
+		r.endpoint,
+		r.from,
+		state(r.state),
+		took(r.latency_ms),
+		r.expires_at && h('time', { datetime: r.expires_at }, moment(r.expires_at)),
+		r.agent,
+	]),
+	section('Trunks', is.trunks, 'There is no trunk that registers or is asked.', ['Trunk', 'At', 'Registration', 'State', 'Answers in'], (t) => [
+		t.endpoint,
+		t.at,
+		state(t.registration),
+		state(t.state),
+		took(t.latency_ms),
+	]),
+];
+
+export const show = async (main) => {
+	const operation = operations.find((o) => o.operationId === 'read_asterisk');
+	if (!operation) return put(main, h('h1', { tabindex: '-1' }, 'State of Asterisk'), h('p', { class: 'empty' }, 'This gateway does not serve it.'));
+	const rows = h('div', { 'aria-busy': 'true' }, 'Loading…');
+	let asked = 0;
+	const look = async () => {
+		const mine = ++asked;
+		try {
+			const { data } = await call('GET', operation.service.prefix + operation.path, { query: { limit, search: search.value.trim() } });
+			if (mine === asked) put(rows, seen(data));
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			if (mine === asked) put(rows, h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem));
+		}
+		rows.removeAttribute('aria-busy');
+	};
+	const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search the state of Asterisk', autocomplete: 'off', input: later(look) });
+	put(main, h('h1', { tabindex: '-1' }, 'State of Asterisk'), h('div', { class: 'tools' }, search), rows);
+	await look();
+	const again = async () => {
+		if (!rows.isConnected) return;
+		if (!document.hidden) await look();
+		setTimeout(again, pause);
+	};
+	return setTimeout(again, pause);
+};
