@@ -81,6 +81,8 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"incoming", "#/incoming-number", "New incoming number", ".number"},
 		{"conference", "#/conference-room", "New conference room", ".number input"},
 		{"hours", "#/opening-hours", "New opening hours", ".hours"},
+		{"menu", "#/voice-menu", "New menu", "form"},
+		{"parking", "#/parking-place", "New parking place", ".number input"},
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
 		{"audit", "#/auth/audit", "Audit", "td"},

@@ -33,6 +33,9 @@ func TestConsoleMenuSpeaksOfTheWork(t *testing.T) {
 		o.press(step.press)
 		o.until(fmt.Sprintf(`document.querySelector('main h1')?.textContent === %q`, step.title), "%s leads elsewhere", step.press)
 		o.until(fmt.Sprintf(`((all) => all.length === 1 && all[0].textContent === %q && all[0].offsetParent)([...document.querySelectorAll('nav [aria-current]')])`, step.marked), "%s is not marked alone", step.marked)
+		if twice := o.script(t, `((all) => all.filter((text, i) => all.indexOf(text) !== i).join())([...document.querySelectorAll('nav .place a')].map((a) => a.textContent))`); twice != "" {
+			t.Errorf("the work has twice: %s", twice)
+		}
 		if step.beside != "" {
 			o.until(fmt.Sprintf(`[...document.querySelectorAll('nav .place a')].some((a) => a.textContent === %q && a.offsetParent)`, step.beside), "%s is not beside %s", step.beside, step.marked)
 		}

@@ -271,3 +271,26 @@ func TestConsoleMakesOpeningHours(t *testing.T) {
 	}
 	o.clean(t, "while hours were made")
 }
+
+// A menu is one page: its keys, each with where it leads, and one save.
+func TestConsoleMakesAMenu(t *testing.T) {
+	g, o, admin, _ := desk(t)
+	o.goTo("#/confd/ivr", "Menus")
+	clicks, pages := o.counted()
+	o.press("New menu")
+	o.enter("Name", "Welcome")
+	o.enter("Menu sound", "vm-options")
+	o.press("Add one")
+	o.enter("Number", "1")
+	o.choose("Destination", "group")
+	o.enter("Group", "Sales")
+	o.press("Create")
+	o.reads("Welcome was created.")
+	if clicks() != "3" || pages() != "2" { // to the page, a key, to make it; with what was made, on from the page
+		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
+	}
+	if made := fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/ivr", admin, "").List().Items[0]["choices"]); !strings.Contains(made, "group_label:Sales") || !strings.Contains(made, "exten:1") {
+		t.Errorf("the choices are %s", made)
+	}
+	o.clean(t, "while a menu was made")
+}

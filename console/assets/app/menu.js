@@ -75,6 +75,7 @@ export const makers = {
 	'ring-group': { key: 'confd/groups', title: 'New ring group' },
 	'incoming-number': { key: 'confd/incalls', title: 'New incoming number' },
 	'conference-room': { key: 'confd/conferences', title: 'New conference room' },
+	'voice-menu': { key: 'confd/ivr', title: 'New menu' },
 	'opening-hours': { key: 'confd/schedules', title: 'New opening hours' },
 	'parking-place': { key: 'confd/parkinglots', title: 'New parking place' },
 };
@@ -116,10 +117,8 @@ export const draw = (nav) => {
 			{},
 			places.map(([name, picture, all]) => {
 				const pages = all.map((one) => (typeof one !== 'string' ? one.offered() && one : usable(resources.get(one)) && of(resources.get(one)))).filter(Boolean);
-				return (
-					pages.length > 0 &&
-					h('li', { class: 'place' }, link({ ...pages[0], title: name }, icon(picture)), (pages.length > 1 || pages[0].title !== name) && rows(pages))
-				);
+				const beside = pages.filter((one) => one.title !== name); // which the name itself does not lead to
+				return pages.length > 0 && h('li', { class: 'place' }, link({ ...pages[0], title: name }, icon(picture)), beside.length > 0 && rows(beside));
 			}),
 		),
 		h(

@@ -98,6 +98,12 @@ const works = {
 		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
 		said: ({ name, number: one }) => `${name || 'The room'} was created${withNumber(one)}.`,
 	},
+	'voice-menu': {
+		about: 'What callers hear, and where each key leads them.',
+		names: ['name', 'greeting_sound', 'menu_sound', 'choices', 'timeout_destination'],
+		body: (values) => values,
+		said: ({ name }) => `${name} was created. An incoming number can lead to it.`,
+	},
 	'opening-hours': {
 		about: 'When calls are taken, and where they go at other times.',
 		names: ['timezone', 'closed_destination'],
