@@ -1,5 +1,6 @@
 // The console: signs in, shows where one can go, and leads there.
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
+import * as csv from './csv.js';
 import { load, may, resources } from './definitions.js';
 import { arrive, brief, h, lead, put, say } from './dom.js';
 import { refusal } from './form.js';
@@ -140,7 +141,7 @@ const pages = {
 	why: async (...values) => (await access()).why(...values),
 	asterisk: async (place) => (await import('./asterisk.js')).show(place),
 	apply: async (place) => (await import('./apply.js')).show(place),
-	csv: async (...values) => (await import('./csv.js')).show(...values),
+	csv: csv.show,
 	...Object.fromEntries(Object.keys(menu.makers).map((address) => [address, async (place) => (await import('./work.js')).show(place, address)])),
 };
 

@@ -15,7 +15,7 @@ const places = [
 	[
 		'People',
 		'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6M2.5 14a5.5 5.5 0 0 1 11 0',
-		['confd/users', 'confd/lines', 'confd/funckeys/templates', page('#/csv', 'Users by file', csv.offered)],
+		['confd/users', 'confd/lines', 'confd/funckeys/templates', page('#/csv', 'Users by file', () => csv.offered())],
 	],
 	[
 		'Numbers',
