@@ -195,9 +195,10 @@ func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 // pagePatience is how long a page may take for anything, whatever the machine is busy with.
 const pagePatience = 2 * time.Minute
 
-// poll waits until a condition holds.
+// poll waits until a condition holds. One that throws, as on a page without what it asks for, does not hold: the browser would wait for ever.
 func (b *browser) poll(condition string) error {
-	_, err := chromedp.Run(b, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(pagePatience)))
+	caught := "(() => { try { return (" + condition + ") } catch { return false } })()"
+	_, err := chromedp.Run(b, chromedp.Poll[bool](caught, chromedp.WithPollingTimeout(pagePatience)))
 	return err
 }
 

@@ -122,3 +122,30 @@ func TestConsoleSaysWhatAPolicyDoes(t *testing.T) {
 	o.reads("confd.users.{user_id}.read")
 	o.clean(t, "after the editor of policies")
 }
+
+// A policy begins with a role, gets what is found by its words, and tells who has it.
+func TestConsoleMakesAPolicyOfARole(t *testing.T) {
+	g, o, admin, _ := desk(t)
+	const auth = "/api/auth/0.1"
+	o.goTo("#/auth/policies/+new", "New policy")
+	o.press("Receptionist")
+	o.enter("Add what somebody may do", "delete VOICEMAIL")
+	o.until(`[...document.querySelectorAll('.found code')].some((c) => c.textContent === 'confd.voicemails.{voicemail_id}.delete')`, "the operation is not found")
+	o.script(t, `[...document.querySelectorAll('.found button')].find((b) => b.textContent.includes('confd.voicemails.{voicemail_id}.delete')).click(), ''`)
+	o.until(`[...document.querySelectorAll('.patterns input')].at(-1).value === 'confd.voicemails.*.delete'`, "the pattern is not added")
+	o.press("Create")
+	o.until(`document.querySelector('main h1')?.textContent === 'Receptionist' && document.querySelector('#used-by .empty')?.textContent === 'Nobody has this policy.'`, "the policy is not made")
+	policy := g.Do(t, "GET", auth+"/policies?name=Receptionist", admin, "").List().Items[0]
+	if acl := fmt.Sprint(policy["acl"]); !strings.HasPrefix(acl, "[confd.users.read confd.users.*.read ") || !strings.HasSuffix(acl, " confd.voicemails.*.delete]") {
+		t.Errorf("its patterns are %s", acl)
+	}
+
+	user := g.Do(t, "POST", auth+"/users", admin, `{"username":"desk"}`).Want(200).Text("uuid")
+	group := g.Do(t, "POST", auth+"/groups", admin, `{"name":"Front"}`).Want(200).Text("uuid")
+	for _, holder := range []string{"/users/" + user, "/groups/" + group} {
+		g.Do(t, "PUT", fmt.Sprint(auth, holder, "/policies/", policy["uuid"]), admin, "").Want(204)
+	}
+	o.run(t, chromedp.Reload())
+	o.until(`['Front', 'desk'].every((name) => [...document.querySelectorAll('#used-by li a')].some((a) => a.textContent === name))`, "those who have it are not told")
+	o.clean(t, "while a policy was made of a role")
+}

@@ -199,6 +199,7 @@ func TestConsoleChoosesAmongMany(t *testing.T) {
 	o.until(`[...document.querySelector('[data-name=context]').list.options].some((o) => o.value === 'Place 117')`, "the context is not suggested")
 	o.press("Create")
 	o.reads("Ada was created with the number 1042.")
+	o.until(`document.activeElement?.tagName === 'H1'`, "the page of Ada is not there") // it takes the focus
 	context := g.Do(t, "GET", "/api/confd/1.1/contexts?search=Place+117", admin, "").List().Items[0]["name"]
 	if made := g.Do(t, "GET", "/api/confd/1.1/extensions", admin, "").List().Items; len(made) != 1 || made[0]["context"] != context {
 		t.Errorf("the numbers are %v, the context is %v", made, context)

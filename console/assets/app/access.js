@@ -2,9 +2,10 @@
 import { call, erase, me } from './api.js';
 import { allows, explain, fault, instances, matches } from './acl.js';
 import { bodyOf, fill, may, operations, resources, whom } from './definitions.js';
-import { ask, h, later, lead, literal, plural, put, say } from './dom.js';
+import { ask, brief, h, later, lead, literal, plural, put, say } from './dom.js';
 import { form, refusal } from './form.js';
 import { picker, settled } from './picker.js';
+import { finder, starter } from './roles.js';
 import { crumbs } from './shown.js';
 
 const auth = () => [...resources.values()].find((r) => r.service.name === 'auth')?.service;
@@ -96,6 +97,10 @@ const editor = (patterns) => {
 		});
 		const row = {
 			input,
+			remove: () => {
+				rows.splice(rows.indexOf(row), 1);
+				row.element.remove();
+			},
 			element: h(
 				'li',
 				{},
@@ -108,8 +113,7 @@ const editor = (patterns) => {
 						{
 							type: 'button',
 							click: () => {
-								rows.splice(rows.indexOf(row), 1);
-								row.element.remove();
+								row.remove();
 								count();
 							},
 						},
@@ -125,9 +129,14 @@ const editor = (patterns) => {
 		draw();
 		return input;
 	};
-	for (const pattern of patterns) add(pattern);
+	// begin adds patterns, in the place of those that are empty.
+	const begin = (some) => {
+		for (const row of rows.filter((one) => one.input.value.trim() === '')) row.remove();
+		for (const pattern of some) add(pattern);
+		count();
+	};
+	begin(patterns);
 	if (patterns.length === 0) add();
-	count();
 	return {
 		element: h(
 			'fieldset',
@@ -147,10 +156,12 @@ const editor = (patterns) => {
 				' in front denies, and a denial always wins.',
 			),
 			list,
+			finder((pattern) => begin([pattern])),
 			h('p', {}, h('button', { type: 'button', click: () => add().focus() }, 'Add a pattern')),
 			total,
 		),
 		read: () => rows.map((row) => row.input.value.trim()).filter(Boolean),
+		begin,
 	};
 };
 
@@ -174,7 +185,8 @@ export const policy = async (main, resource, id) => {
 	}
 	const versioned = (version) => (version ? { 'If-Match': version } : {});
 	const schema = bodyOf(service, before ? resource.update : resource.create);
-	const patterns = { ...editor(before?.acl ?? []), name: 'acl', label: 'What it allows', before: before?.acl, refuse: () => {}, find: () => undefined };
+	const own = editor(before?.acl ?? []);
+	const patterns = { ...own, name: 'acl', label: 'What it allows', before: before?.acl, refuse: () => {}, find: () => undefined };
 	const send = async (body, version) => {
 		if (before) {
 			if (Object.keys(body).length === 0) return say('Nothing was changed.');
@@ -240,7 +252,37 @@ export const policy = async (main, resource, id) => {
 				: !before && !may(resource.create)
 					? h('p', { class: 'denied' }, `Your token does not have the access ${resource.create?.access}: the gateway will refuse this.`)
 					: '',
+		!before &&
+			starter(({ name, acl }) => {
+				own.begin(acl);
+				const field = /** @type {HTMLInputElement | null} */ (filled.querySelector('[id^="name"]'));
+				if (field && !field.value) field.value = name;
+			}),
 		filled,
+		before && (await usedBy(before.uuid)),
+	);
+};
+
+// usedBy lists who has a policy by themselves, and the groups whose members have it.
+const usedBy = async (uuid) => {
+	const kinds = ['auth/groups', 'auth/users'].flatMap((key) => resources.get(key) ?? []).filter((r) => may(r.list));
+	const found = await Promise.all(
+		kinds.map(async (r) => ({ r, data: (await call('GET', r.service.prefix + r.path, { query: { policy_uuid: uuid, limit: 20 } })).data })),
+	);
+	const some = found.filter(({ data }) => data.filtered > 0);
+	return h(
+		'section',
+		{ id: 'used-by' },
+		h('h2', {}, 'Used by'),
+		some.length === 0 && h('p', { class: 'empty' }, kinds.length === 2 ? 'Nobody has this policy.' : 'Nobody whom you may see has this policy.'),
+		some.map(({ r, data }) => [
+			h('h3', {}, h('a', { href: `#/${r.key}?policy_uuid=${uuid}` }, `${r.title}: ${data.filtered.toLocaleString()}`)),
+			h(
+				'ul',
+				{},
+				data.items.map((o) => h('li', {}, h('a', { href: `#/${r.key}/${o.uuid}` }, brief(o)))),
+			),
+		]),
 	);
 };
 
