@@ -123,7 +123,6 @@ func TestConsoleMakesAnIncomingNumber(t *testing.T) {
 	o.press("Add 4930123456 to them, and go on")
 	o.reads("Calls of 4930123456 go there now.")
 
-	clicks, pages := o.counted()
 	o.script(t, `location.hash = '#/incoming-number', ''`)
 	o.enter("Number", "4930123456")
 	o.choose("Destination", "user")
@@ -134,7 +133,7 @@ func TestConsoleMakesAnIncomingNumber(t *testing.T) {
 	g.Do(t, "PUT", fmt.Sprint(confd, "/contexts/", in["id"]), admin, `{"incall_ranges":[{"start":"4930123400","end":"4930123499"}]}`).Want(204)
 	o.script(t, `location.hash = '#/confd/incalls', ''`)
 	o.reads("New incoming number")
-	clicks, pages = o.counted()
+	clicks, pages := o.counted()
 	o.press("New incoming number")
 	o.enter("Number", "4930123457")
 	o.choose("Destination", "user")

@@ -90,7 +90,7 @@ func number(r *rest.Request, name string, otherwise, least int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least {
-		return 0, apierr.InvalidField(name, "range", "Must be a whole number of at least "+strconv.Itoa(least))
+		return 0, apierr.InvalidField(name, "range", "Must be a whole number of at least %d", least)
 	}
 	return n, nil
 }

@@ -54,6 +54,7 @@ func (noTelephony) Preview(context.Context) (jobs.Preview, error) { return jobs.
 func (noTelephony) Generations(context.Context) (jobs.Generations, error) {
 	return jobs.Generations{Items: []jobs.Generation{}}, noneHere()
 }
+
 func (noTelephony) GoBack(context.Context, int64, jobs.Recorder) (jobs.Job, error) {
 	return jobs.Job{}, noneHere()
 }

@@ -416,8 +416,10 @@ func TestDiff(t *testing.T) {
 		{"far apart", "pjsip.conf", "x\n" + number(1, 20) + "y\n", number(1, 20), "@@ -1,4 +1,3 @@\n-x\n line 1\n line 2\n line 3\n@@ -19,4 +18,3 @@\n line 18\n line 19\n line 20\n-y\n"},
 		{"moved, with repeated lines", "pjsip.conf", "[a]\nt\n[b]\nt\n", "[b]\nt\n[a]\nt\n", "@@ -1,4 +1,4 @@\n-[a]\n-t\n [b]\n+t\n+[a]\n t\n"},
 		{"in a section", "pjsip.conf", "[a]\n[b]\n" + number(1, 9), "[a]\n[b]\n" + number(1, 8), "@@ -8,4 +8,3 @@ [b]\n line 6\n line 7\n line 8\n-line 9\n"},
-		{"at a number", "extensions.conf", "[a]\nexten = 7,1,A\nexten = 8,1,B\n" + strings.Repeat("same = n,C\n", 9),
-			"[a]\nexten = 7,1,A\nexten = 8,1,B\n" + strings.Repeat("same = n,C\n", 9) + "exten = 9,1,D\n", "@@ -10,3 +10,4 @@ [a] 8\n same = n,C\n same = n,C\n same = n,C\n+exten = 9,1,D\n"},
+		{
+			"at a number", "extensions.conf", "[a]\nexten = 7,1,A\nexten = 8,1,B\n" + strings.Repeat("same = n,C\n", 9),
+			"[a]\nexten = 7,1,A\nexten = 8,1,B\n" + strings.Repeat("same = n,C\n", 9) + "exten = 9,1,D\n", "@@ -10,3 +10,4 @@ [a] 8\n same = n,C\n same = n,C\n same = n,C\n+exten = 9,1,D\n",
+		},
 		{"password", "pjsip.conf", "password = one\n", "password=two\n", "@@ -1,1 +1,1 @@\n-password = (hidden)\n+password=(hidden)\n"},
 		{"digest", "pjsip.conf", "", "password_digest = MD5:abc\n", "@@ -1,0 +1,1 @@\n+password_digest = (hidden)\n"},
 		{"PIN", "voicemail.conf", "", "101 => 4711,Alice,a@example.org\n", "@@ -1,0 +1,1 @@\n+101 => (hidden),Alice,a@example.org\n"},

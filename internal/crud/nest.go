@@ -424,7 +424,8 @@ func (n NestListOf[L, R]) On(e *Engine) {
 	NestedOf[R]{
 		Name: n.Name, Body: schema, Partial: schema,
 		Write: func(ctx context.Context, c store.Conn, change *declaration.Change[R], value any) (any, error) {
-			return nil, n.Relation.on(e).Right.setNested(ctx, c, &diff{request: change.Request, tenant: change.Tenant, object: change.New}, declaration.IsNull(change.Old), value)
+			d := &diff{request: change.Request, tenant: change.Tenant, object: change.New}
+			return nil, n.Relation.on(e).Right.setNested(ctx, c, d, declaration.IsNull(change.Old), value)
 		},
 	}.On(e)
 }
