@@ -293,3 +293,37 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	}
 	o.clean(t, "while a menu was made")
 }
+
+// A trunk is made of what a carrier tells its customers, and its page shows its state.
+func TestConsoleMakesATrunk(t *testing.T) {
+	g, o, admin, _ := desk(t)
+	const confd = "/api/confd/1.1"
+	g.Do(t, "POST", confd+"/contexts", admin, `{"label":"From outside","type":"incall"}`).Want(201)
+	o.press("Outgoing")
+	o.press("Trunks")
+	o.reads("New trunk")
+	clicks, _ := o.counted()
+	o.press("New trunk")
+	o.enter("Name", "Carrier One")
+	o.enter("Server", "sip.carrier.example")
+	o.enter("User name", "4930123")
+	o.enter("Password", "a-secret")
+	o.enter("Addresses of the carrier", "192.0.2.1, 198.51.100.0/24")
+	o.press("Create")
+	o.reads("Carrier One was created. An outgoing call can go by it.")
+	if clicks() != "2" {
+		t.Errorf("it took %s clicks", clicks())
+	}
+	trunk := g.Do(t, "GET", confd+"/trunks", admin, "").List().Items[0]
+	endpoint := g.Do(t, "GET", fmt.Sprint(confd, "/endpoints/sip/", trunk["endpoint_sip"].(map[string]any)["uuid"]), admin, "").Want(200)
+	for name, want := range map[string]string{
+		"label": "Carrier One", "registration_section_options": "[[server_uri sip:sip.carrier.example] [client_uri sip:4930123@sip.carrier.example]]",
+		"registration_outbound_auth_section_options": "[[username 4930123] [password a-secret]]", "outbound_auth_section_options": "[[username 4930123] [password a-secret]]",
+		"identify_section_options": "[[match 192.0.2.1] [match 198.51.100.0/24]]", "aor_section_options": "[[contact sip:sip.carrier.example]]",
+	} {
+		if got := fmt.Sprint(endpoint.JSON(name)); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	o.clean(t, "while a trunk was made", "status of 503") // there is no Asterisk that could tell its state
+}

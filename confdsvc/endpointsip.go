@@ -58,10 +58,14 @@ func (o SIPOptions) split(name string) (shown, hidden [][]string) {
 	return shown, hidden
 }
 
-// restoreHiddenAuth adds to options that are all usernames, as lines show them, those that the lines hide: a password is not lost because
-// a client could not read it. Options that have anything else are the whole section, and so is an empty list where there were usernames.
+// restoreHiddenAuth keeps what lines hide of a login: they show the username alone.
 func restoreHiddenAuth(o *EndpointSIP, sent map[string]any) {
-	const field = "auth_section_options"
+	restoreHidden(sent, "auth_section_options", "username", &o.Auth)
+}
+
+// restoreHidden adds to options that all have one name, as other objects show them, those that these hide: a password is not lost because a client
+// could not read it. Options that have anything else are the whole section, and so is an empty list where there was one that is shown.
+func restoreHidden(sent map[string]any, field, shown string, stored *SIPOptions) {
 	list, isList := sent[field].([]any)
 	if !isList {
 		return
@@ -69,15 +73,15 @@ func restoreHiddenAuth(o *EndpointSIP, sent map[string]any) {
 	now := make([][]string, len(list))
 	for i, item := range list {
 		pair, _ := item.([]any)
-		if len(pair) != 2 || pair[0] != "username" {
+		if len(pair) != 2 || pair[0] != shown {
 			return
 		}
 		value, _ := pair[1].(string)
-		now[i] = []string{"username", value}
+		now[i] = []string{shown, value}
 	}
-	usernames, hidden := o.Auth.split("username")
+	seen, hidden := stored.split(shown)
 	switch {
-	case reflect.DeepEqual(now, usernames):
+	case reflect.DeepEqual(now, seen):
 		delete(sent, field)
 	case len(list) > 0:
 		list = slices.Clone(list)

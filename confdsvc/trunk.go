@@ -71,7 +71,7 @@ func declareTrunks(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Trunk]{
 		Path: "trunks", Singular: "trunk", Param: "trunk_id", Table: "confd_trunk", Keys: []string{"id"},
 		About: "Ways by which calls come in and go out.", Lists: []string{"endpoint_sip", "endpoint_custom", "context"},
-		Order: columns, Filters: columns, Search: columns,
+		Order: columns, Filters: columns, Search: columns, Nested: []string{"endpoint_sip"},
 		Virtual: map[string]string{
 			"name": "SELECT coalesce(s.name, o.interface)" + endpoint, "label": "SELECT s.label" + endpoint, "description": "CAST(NULL AS text)",
 		},
@@ -94,6 +94,13 @@ func declareTrunks(e *crud.Engine) {
 		crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[Trunk, EndpointSIP]) error {
 			return addressesFree(ctx, c, e, pair.Right)
 		}))
+	crud.Nest[Trunk, EndpointSIP]{
+		Name: "endpoint_sip", Relation: trunkSIP, Stays: true, Asked: true,
+		Restore: func(o *EndpointSIP, sent map[string]any) { // what a trunk hides of its endpoint
+			restoreHiddenAuth(o, sent)
+			restoreHidden(sent, "registration_section_options", "client_uri", &o.Registration)
+		},
+	}.On(e)
 	declareTrunkEndpoint(e, trunkCustom, "custom_id", func(o *EndpointCustom) any { return o.ID },
 		[]crud.Show{
 			crud.One(func(t *Trunk) **EndpointCustomRef { return &t.EndpointCustom }),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/confdsvc"
@@ -138,5 +139,45 @@ func TestTrunkAddresses(t *testing.T) {
 		told := at("198.51.100.7")
 		told["registration_section_options"] = pairs("server_uri=sip:carrier.example client_uri=sip:me@carrier.example line=yes")
 		b.Do(http.MethodPut, sip, told).Want(http.StatusNoContent)
+	})
+}
+
+// A trunk is made with its endpoint in one request that asks for it, all of it or nothing, and what a trunk hides of the endpoint is not lost when a
+// client sends back what it has read.
+func TestTrunkIsMadeWithItsEndpoint(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		body := object{"outgoing_caller_id_format": "national", "endpoint_sip": object{
+			"label": "Carrier One", "auth_section_options": pairs("username=them password=secret1"), "identify_section_options": pairs("match=192.0.2.1"),
+			"registration_section_options":               pairs("server_uri=sip:carrier.example client_uri=sip:me@carrier.example"),
+			"registration_outbound_auth_section_options": pairs("username=me password=secret2"),
+		}}
+		made := c.Do(http.MethodPost, "/trunks?recursive=true", body).Want(http.StatusCreated)
+		path, endpoint := "/trunks/"+made.Object().Text("id"), "/endpoints/sip/"+fmt.Sprint(made.JSON("endpoint_sip.uuid"))
+		read, sip := c.Get(path).Want(http.StatusOK), c.Get(endpoint).Want(http.StatusOK)
+		if read.Body != made.Body || at(read.Object(), "endpoint_sip.label") != "Carrier One" || read.JSON("outgoing_caller_id_format") != "national" {
+			t.Errorf("the trunk is %s, made was %s", read.Body, made.Body)
+		}
+		for _, kept := range []string{"secret1", "secret2", "server_uri", "192.0.2.1"} {
+			if !strings.Contains(sip.Body, kept) {
+				t.Errorf("the endpoint lacks %s: %s", kept, sip.Body)
+			}
+		}
+		c.Do(http.MethodPut, path+"?recursive=true", read.Object()).Want(http.StatusNoContent)
+		if now := c.Get(endpoint).Body; now != sip.Body {
+			t.Errorf("sent back, the endpoint is %s, and was %s", now, sip.Body)
+		}
+
+		before := counts(t, db)
+		c.Do(http.MethodPost, "/trunks?recursive=true", body).Want(http.StatusBadRequest).Says("Another trunk has the address 192.0.2.1")
+		c.Do(http.MethodPost, "/trunks?recursive=true", object{"context": "nowhere", "endpoint_sip": object{}}).Want(http.StatusBadRequest)
+		w.holding(t, "confd.trunks.create").Do(http.MethodPost, "/trunks?recursive=true", object{"endpoint_sip": object{}}).Want(http.StatusForbidden)
+		if after := counts(t, db); !maps.Equal(after, before) {
+			t.Errorf("what was refused left something: %v, before %v", after, before)
+		}
+		if plain := c.Do(http.MethodPost, "/trunks", body).Want(http.StatusCreated).Object(); plain["endpoint_sip"] != nil {
+			t.Errorf("a request that does not ask for it makes %v", plain["endpoint_sip"])
+		}
 	})
 }

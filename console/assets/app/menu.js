@@ -77,6 +77,7 @@ export const makers = {
 	'conference-room': { key: 'confd/conferences', title: 'New conference room' },
 	'voice-menu': { key: 'confd/ivr', title: 'New menu' },
 	'opening-hours': { key: 'confd/schedules', title: 'New opening hours' },
+	trunk: { key: 'confd/trunks', title: 'New trunk' },
 	'parking-place': { key: 'confd/parkinglots', title: 'New parking place' },
 };
 

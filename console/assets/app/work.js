@@ -11,10 +11,10 @@ import { several } from './picker.js';
 import { crumbs } from './shown.js';
 import { week } from './week.js';
 
-// asked are fields of the page itself, by the schemas of their values, in this order.
-const asked = (service, properties) => {
+// asked are fields of the page itself, by the schemas of their values, in this order; some are required.
+const asked = (service, properties, required = []) => {
 	const names = Object.keys(properties);
-	return fields({ service }, { properties }, undefined, []).sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
+	return fields({ service }, { properties, required }, undefined, []).sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
 };
 
 // picked is a field of several objects of a kind, in an order, if one may list them.
@@ -53,6 +53,26 @@ const person = async (service, schema) => {
 		login,
 		password,
 	];
+};
+
+// provider are the fields of what a carrier tells its customers.
+const provider = {
+	label: { type: 'string', title: 'Name', minLength: 1, maxLength: 128 },
+	host: { type: 'string', title: 'Server', minLength: 1, example: 'sip.carrier.example', description: 'Its host, also with a port.' },
+	username: { type: 'string', title: 'User name' },
+	password: { type: 'string', title: 'Password', writeOnly: true },
+	registers: {
+		type: 'boolean',
+		title: 'It registers there',
+		default: true,
+		description: 'Most carriers want it, so that calls can come in. It takes a user name.',
+	},
+	match: {
+		type: 'string',
+		title: 'Addresses of the carrier',
+		example: '192.0.2.0/24',
+		description: 'From which its calls come, with commas between them. Where one registers there are mostly none.',
+	},
 };
 
 // works are the pages by their addresses: which attributes of the objects that they make they ask for, and which fields of their own they
@@ -113,6 +133,33 @@ const works = {
 		],
 		body: (values) => values,
 		said: ({ name }) => `${name || 'The schedule'} was created. A group or an incoming call has it on its own page.`,
+	},
+	trunk: {
+		about: 'A carrier, or another telephone system, by which calls go out and come in.',
+		names: ['context', 'outgoing_caller_id_format'],
+		above: async (service) => asked(service, provider, ['label', 'host']),
+		body: ({ label, host, username, password, registers = true, match, ...rest }) => {
+			const login = username ? [['username', username], ...(password ? [['password', password]] : [])] : [],
+				registered = registers && login.length > 0;
+			return {
+				...rest,
+				endpoint_sip: {
+					label,
+					aor_section_options: [['contact', `sip:${host}`]],
+					endpoint_section_options: username ? [['from_user', username]] : [],
+					outbound_auth_section_options: login,
+					...(registered && {
+						registration_section_options: [
+							['server_uri', `sip:${host}`],
+							['client_uri', `sip:${username}@${host}`],
+						],
+						registration_outbound_auth_section_options: login,
+					}),
+					identify_section_options: (match?.match(/[^\s,]+/g) ?? []).map((one) => ['match', one]),
+				},
+			};
+		},
+		said: ({ label }) => `${label} was created. An outgoing call can go by it.`,
 	},
 	'parking-place': {
 		about: 'A number to which one transfers a call that somebody else then takes up at one of its slots.',
