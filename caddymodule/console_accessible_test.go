@@ -82,6 +82,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"conference", "#/conference-room", "New conference room", ".number input"},
 		{"hours", "#/opening-hours", "New opening hours", ".hours"},
 		{"menu", "#/voice-menu", "New menu", "form"},
+		{"trunk", "#/trunk", "New trunk", "form"},
 		{"parking", "#/parking-place", "New parking place", ".number input"},
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
