@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -43,7 +44,7 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	} {
 		t.Setenv("RINGFENCE_ASTERISK_"+name, value)
 	}
-	_, o, _, _ := desk(t)
+	g, o, admin, in := desk(t)
 	o.goTo("#/asterisk", "State of Asterisk")
 	o.reads("Asterisk 20.6.0")
 	o.reads("Nobody talks now.")
@@ -67,4 +68,32 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 		o.shoot(t, "asterisk-"+look.scheme)
 	}
 	o.clean(t, "while one looked")
+
+	// The page of a user begins with all of that which is the user's.
+	const confd = "/api/confd/1.1"
+	group := g.Do(t, "GET", confd+"/groups", admin, "").List().Items[0]["uuid"]
+	user := confd + "/users/" + g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":"Ada","groups":[{"uuid":%q}],"voicemail":{"name":"Ada","number":"1042","context":%q},
+		"lines":[{"context":%[2]q,"endpoint_sip":{"name":"ada"},"extensions":[{"exten":"1042","context":%[2]q}]},
+			{"context":%[2]q,"endpoint_sip":{"name":"bob"},"extensions":[{"exten":"1043","context":%[2]q}]}]}`, group, in)).Want(201).Text("uuid")
+	g.Do(t, "PUT", user+"/forwards/busy", admin, `{"enabled":true,"destination":"102"}`).Want(204)
+	g.Do(t, "PUT", user+"/services/dnd", admin, `{"enabled":true}`).Want(204)
+	o.goTo("#"+strings.Replace(user, "/api/confd/1.1", "/confd", 1), "Ada")
+	tells := func(term, want string) {
+		t.Helper()
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('.glance dt')].find((dt) => dt.textContent === %q)?.nextSibling.innerText.replace(/\s+/g, ' ').match(%s)`, term, want), "%s is not %s", term, want)
+	}
+	tells("Numbers", "/^1042, 1043$/")
+	tells("Telephones", "/^ada – where it is registered bob – where it is registered$/")
+	tells("Mailbox", "/^Ada/")
+	tells("Groups", "/^Sales$/")
+	tells("Forwards", "/^On busy to 102$/")
+	tells("Do not disturb", "/^On$/")
+	for _, violation := range o.violations() {
+		t.Errorf("the user: %s", violation)
+	}
+	o.shoot(t, "glance")
+	o.press("where it is registered")
+	o.until(`document.querySelector('main h1')?.textContent === 'State of Asterisk' && document.querySelector('input[type=search]')?.value === 'ada'`, "it does not lead there")
+	o.reads("192.0.2.7:5060")
+	o.clean(t, "at one look")
 }

@@ -1,7 +1,7 @@
 // Rights explained: the editor of a policy, who may do something, and why something was refused.
 import { call, erase, me } from './api.js';
 import { allows, explain, fault, instances, matches } from './acl.js';
-import { bodyOf, fill, may, operations, resources, whom } from './definitions.js';
+import { bodyOf, fill, may, mayDo, operations, resources, whom } from './definitions.js';
 import { ask, brief, h, later, lead, literal, plural, put, say } from './dom.js';
 import { form, refusal } from './form.js';
 import { picker, settled } from './picker.js';
@@ -477,8 +477,7 @@ const guess = (method, path) => {
 				? `If it was refused all the same, another rule decides, such as what only the master tenant may do: ask ${whom()}.`
 				: `To be allowed it, ask ${whom()}.`,
 		),
-		may(operations.find((o) => o.operationId === 'list_access_holders')) &&
-			h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access })}` }, 'Who may do this?')),
+		mayDo('list_access_holders') && h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access })}` }, 'Who may do this?')),
 	];
 };
 

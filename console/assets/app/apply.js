@@ -1,12 +1,11 @@
 // The telephone system: how what is stored differs from what it has, who changed that, what it cannot have, and the way back.
 import { call } from './api.js';
-import { fill, may, operations, resources } from './definitions.js';
+import { fill, may, operation, resources } from './definitions.js';
 import { difference } from './difference.js';
-import { ask, badge, h, moment, put, say, tick, words } from './dom.js';
+import { ask, badge, grid, h, moment, put, say, tick, words } from './dom.js';
 import { refusal } from './form.js';
 import { pager, table } from './list.js';
 
-const find = (id) => operations.find((o) => o.operationId === id);
 const at = (operation, ...values) => operation.service.prefix + fill(operation.path, ...values);
 
 // objectOf leads to what is left out, where the console has a page of it.
@@ -15,37 +14,6 @@ const objectOf = (o) => {
 		name = `${words(o.kind)} ${o.name || o.key}`;
 	return of?.read && may(of.read, o.key) ? h('a', { href: `#/${of.key}/${encodeURIComponent(o.key)}` }, name) : name;
 };
-
-// grid is a table of rows of what is shown, below titles.
-export const grid = (titles, rows) =>
-	h(
-		'div',
-		{ class: 'scroll' },
-		h(
-			'table',
-			{},
-			h(
-				'thead',
-				{},
-				h(
-					'tr',
-					{},
-					titles.map((title) => h('th', { scope: 'col' }, title)),
-				),
-			),
-			h(
-				'tbody',
-				{},
-				rows.map((row) =>
-					h(
-						'tr',
-						{},
-						row.map((content, i) => h('td', { 'data-label': titles[i] }, h('div', {}, content))),
-					),
-				),
-			),
-		),
-	);
 
 const missing = ({ total, items }) => [
 	h('h2', {}, 'Left out'),
@@ -132,10 +100,10 @@ const reload = (enabled, setting, again) => {
 
 export const show = async (main) => {
 	const title = (...more) => h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, 'Telephone system'), more),
-		start = find('apply'),
-		job = find('read_apply'),
-		list = find('list_generations'),
-		back = find('go_back'),
+		start = operation('apply'),
+		job = operation('read_apply'),
+		list = operation('list_generations'),
+		back = operation('go_back'),
 		setting = resources.get('confd/configuration/live_reload');
 	put(main, title(), h('p', { 'aria-busy': 'true' }, 'Loading…'));
 	const progress = h('div', { class: 'progress', 'aria-live': 'polite' });
@@ -197,7 +165,7 @@ export const show = async (main) => {
 		),
 	];
 	try {
-		const [preview, kept] = await Promise.all([call('GET', at(find('preview_apply'))), may(list) ? call('GET', at(list)).catch(() => null) : null]);
+		const [preview, kept] = await Promise.all([call('GET', at(operation('preview_apply'))), may(list) ? call('GET', at(list)).catch(() => null) : null]);
 		const { data } = preview,
 			now = kept?.data.items.find((g) => g.live);
 		put(

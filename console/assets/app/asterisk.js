@@ -1,8 +1,7 @@
 // The state of Asterisk: who talks with whom, which telephones have registered, and how the trunks are. It is refreshed while one looks.
-import { grid } from './apply.js';
 import { call } from './api.js';
-import { operations } from './definitions.js';
-import { badge, h, later, moment, plural, put } from './dom.js';
+import { operation } from './definitions.js';
+import { badge, grid, h, later, moment, plural, put } from './dom.js';
 import { refusal } from './form.js';
 
 const pause = 3000, // between two looks
@@ -58,23 +57,30 @@ const seen = (is) => [
 	]),
 ];
 
-export const show = async (main) => {
-	const operation = operations.find((o) => o.operationId === 'read_asterisk');
-	if (!operation) return put(main, h('h1', { tabindex: '-1' }, 'State of Asterisk'), h('p', { class: 'empty' }, 'This gateway does not serve it.'));
+export const show = async (main, query) => {
+	const asked = operation('read_asterisk');
+	if (!asked) return put(main, h('h1', { tabindex: '-1' }, 'State of Asterisk'), h('p', { class: 'empty' }, 'This gateway does not serve it.'));
 	const rows = h('div', { 'aria-busy': 'true' }, 'Loading…');
-	let asked = 0;
+	let turn = 0;
 	const look = async () => {
-		const mine = ++asked;
+		const mine = ++turn;
 		try {
-			const { data } = await call('GET', operation.service.prefix + operation.path, { query: { limit, search: search.value.trim() } });
-			if (mine === asked) put(rows, seen(data));
+			const { data } = await call('GET', asked.service.prefix + asked.path, { query: { limit, search: search.value.trim() } });
+			if (mine === turn) put(rows, seen(data));
 		} catch (problem) {
 			if (!problem.messages) throw problem;
-			if (mine === asked) put(rows, h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem));
+			if (mine === turn) put(rows, h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem));
 		}
 		rows.removeAttribute('aria-busy');
 	};
-	const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': 'Search the state of Asterisk', autocomplete: 'off', input: later(look) });
+	const search = h('input', {
+		type: 'search',
+		value: query.get('search') ?? '',
+		placeholder: 'Search',
+		'aria-label': 'Search the state of Asterisk',
+		autocomplete: 'off',
+		input: later(look),
+	});
 	put(main, h('h1', { tabindex: '-1' }, 'State of Asterisk'), h('div', { class: 'tools' }, search), rows);
 	await look();
 	const again = async () => {

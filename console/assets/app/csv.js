@@ -1,14 +1,13 @@
 // Users by a file: a template, an export, and an import, which is tried first and tells what is wrong by row.
 import { call } from './api.js';
-import { may, operation } from './definitions.js';
-import { h, plural, put } from './dom.js';
+import { may, mayDo, operation } from './definitions.js';
+import { grid, h, plural, put } from './dom.js';
 import { refusal } from './form.js';
-import { table } from './list.js';
 
 const kind = 'text/csv';
 
 // offered reports whether the signed-in user may import or export.
-export const offered = () => ['import_users_csv', 'export_users_csv'].some((id) => may(operation(id)));
+export const offered = () => ['import_users_csv', 'export_users_csv'].some(mayDo);
 
 // save has the browser keep a text as a file.
 const save = (name, text) => {
@@ -18,18 +17,12 @@ const save = (name, text) => {
 };
 
 // wrong shows what is wrong with the rows of a file.
-const wrong = (service, errors) => [
+const wrong = (errors) => [
 	h('p', { class: 'error', role: 'alert' }, `Nothing was imported: ${plural(errors.length, 'row')} cannot be. Mend the file, and choose it again.`),
-	table({
-		service,
-		columns: ['line', 'who', 'message'],
-		label: (name) => ({ line: 'Line', who: 'User', message: 'What is wrong' })[name],
-		objects: errors.map(({ message, details: { line, row } }) => ({
-			line,
-			who: [row?.firstname, row?.lastname, row?.exten].filter(Boolean).join(' '),
-			message,
-		})),
-	}),
+	grid(
+		['Line', 'User', 'What is wrong'],
+		errors.map(({ message, details: { line, row } }) => [line, [row?.firstname, row?.lastname, row?.exten].filter(Boolean).join(' '), message]),
+	),
 ];
 
 // importer chooses a file, tries it, and imports it when that was asked for.
@@ -42,7 +35,7 @@ const importer = (write) => {
 	const refuse = (problem) => {
 		if (!problem.messages) throw problem;
 		const errors = problem.data?.errors?.filter((e) => e.details);
-		put(state, errors?.length ? wrong(service, errors) : [h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem)]);
+		put(state, errors?.length ? wrong(errors) : [h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem)]);
 	};
 	const send = (chosen, trial) =>
 		call('POST', path, { body: new Blob([chosen], { type: kind }), query: { dry_run: trial && 'true' }, headers: { Accept: 'application/json' } });

@@ -236,8 +236,9 @@ export const may = (operation, ...values) => {
 	return me != null && allows(me.acl, access, me);
 };
 
-// mayDo does so for an operation by its id, where a service of this gateway has it.
-export const mayDo = (id) => may(operations.find((o) => o.operationId === id));
+// operation returns what a request can be, by its id, if this gateway has it. mayDo reports whether one may.
+export const operation = (id) => operations.find((o) => o.operationId === id);
+export const mayDo = (id) => may(operation(id));
 
 // natural is the order in which people expect attributes of which the service names none.
 const natural = [
@@ -285,10 +286,7 @@ export const target = (service, name, key = name) => {
 	return whole ?? last.find((r) => r.parameter === name) ?? last.find((r) => kind && r.parameter?.endsWith('_' + kind)) ?? last[0];
 };
 
-// operation returns what a request can be, by its id, if this gateway has it.
-export const operation = (id) => operations.find((o) => o.operationId === id);
-
 // mayAsk tells whether the user may ask the gateway why something is refused. Who may not asks a person: whom tells which, as the operator
 // has set it.
-export const mayAsk = () => may(operation('explain'));
+export const mayAsk = () => mayDo('explain');
 export const whom = () => services.map((service) => service.definition?.info?.contact?.name).find(Boolean) ?? 'an administrator';

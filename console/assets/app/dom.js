@@ -26,6 +26,37 @@ export const svg = (tag, attributes) => {
 // badge is a state, by its word and a colour.
 export const badge = (text, kind = '') => h('span', { class: `badge ${kind}` }, text);
 
+// grid is a table of rows of what is shown, below titles.
+export const grid = (titles, rows) =>
+	h(
+		'div',
+		{ class: 'scroll' },
+		h(
+			'table',
+			{},
+			h(
+				'thead',
+				{},
+				h(
+					'tr',
+					{},
+					titles.map((title) => h('th', { scope: 'col' }, title)),
+				),
+			),
+			h(
+				'tbody',
+				{},
+				rows.map((row) =>
+					h(
+						'tr',
+						{},
+						row.map((content, i) => h('td', { 'data-label': titles[i] }, h('div', {}, content))),
+					),
+				),
+			),
+		),
+	);
+
 let made = 0;
 
 // fresh returns an id that no other element has.

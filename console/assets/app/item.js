@@ -53,6 +53,16 @@ export const create = (main, resource) => {
 	);
 };
 
+// about tells of an object what its form does not.
+const about = (resource, object) => [resource.key === 'confd/users' && glance(object), facts(resource, object)];
+
+// glance tells what there is to know of a telephone user. Few pages need it.
+const glance = (user) => {
+	const place = h('section', { class: 'glance', 'aria-label': 'At one look' });
+	import('./glance.js').then(({ show: tell }) => tell(place, user));
+	return place;
+};
+
 /** @param {Paged} resource */
 export const show = async (main, resource, id) => {
 	const path = resource.service.prefix + fill(resource.itemPath, id);
@@ -64,13 +74,13 @@ export const show = async (main, resource, id) => {
 		return;
 	}
 	const { object } = state,
-		details = h('div', {}, facts(resource, object));
+		details = h('div', {}, about(resource, object));
 	// renew takes over the version that a change of these attributes has made, unless somebody else has changed others meanwhile.
 	const renew = async (names) => {
 		const now = await read(path);
 		if (!Object.keys({ ...state.object, ...now.object }).every((name) => names.includes(name) || same(state.object[name], now.object[name]))) return false;
 		Object.assign(state, now);
-		put(details, facts(resource, now.object));
+		put(details, about(resource, now.object));
 		return true;
 	};
 	const again = (part) => redraw(main, () => show(main, resource, id), part);

@@ -1,6 +1,6 @@
 // The field of a number: it offers those that are free, says by what one is taken, and extends the ranges of its context.
 import { call } from './api.js';
-import { fill, may, operations, resources } from './definitions.js';
+import { fill, may, operation, resources } from './definitions.js';
 import { brief, fresh, h, plural, put, say } from './dom.js';
 import { fields } from './fields.js';
 import { asksFirst, objectBy } from './picker.js';
@@ -73,7 +73,7 @@ export const number = async ({ type, of = '', label = 'Number', required = true,
 	// offer shows the free numbers of the context, and fills in the next one unless another was typed.
 	const offer = async () => {
 		const one = await lookUp(),
-			ranges = operations.find((o) => o.operationId === 'list_contexts_range'),
+			ranges = operation('list_contexts_range'),
 			free = one && kind && kind !== 'incall' && ranges && may(ranges, one.id, kind);
 		put(offers);
 		if (!free) return;

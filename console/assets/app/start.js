@@ -1,6 +1,6 @@
 // The first page: how the gateway is, and what to do next.
 import { call, me } from './api.js';
-import { may, operations, resources, services } from './definitions.js';
+import { may, operation, operations, resources, services } from './definitions.js';
 import { h, moment, put, svg, words } from './dom.js';
 
 // fetched returns what an operation answers, or nothing when the user may not ask. Any other problem goes to problems.
@@ -39,8 +39,8 @@ const plot = (title, values) => {
 };
 
 const overview = async (problems) => {
-	const operation = operations.find((o) => o.operationId === 'read_overview');
-	return operation ? fetched(problems, operation, operation.service.prefix + operation.path) : null;
+	const asked = operation('read_overview');
+	return asked ? fetched(problems, asked, asked.service.prefix + asked.path) : null;
 };
 
 const health = (seen) => {
