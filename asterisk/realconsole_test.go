@@ -79,9 +79,9 @@ func TestRealConsole(t *testing.T) {
 	run(chromedp.SendKeys(chromedp.CSS("#password"), gatewaytest.Password+"\r"))
 	run(chromedp.WaitVisible(chromedp.CSS("#logout")))
 	run(chromedp.Navigate(g.URL + "/console/#/telephone"))
-	until(`document.querySelector('form input[name=exten]')`)
-	until(`document.getElementById('context').value === 'Office'`)
-	until(`((form) => (form.querySelector('[name=firstname]').value = 'Ada', form.querySelector('[name=exten]').value = '101', form.requestSubmit(), true))(document.querySelector('main form'))`)
+	until(`document.querySelector('form [data-name=exten]')`)
+	until(`document.querySelector('form [data-name=context]')?.value === 'Office'`)
+	until(`((form) => (form.querySelector('[data-name=firstname]').value = 'Ada', form.querySelector('[data-name=exten]').value = '101', form.requestSubmit(), true))(document.querySelector('main form'))`)
 	until(fields + `.length > 1`)
 	username, password := login()
 
