@@ -20,6 +20,7 @@ func init() {
 // emergencyContext is the context of what a tenant's emergency numbers do, by their ids, and of {number}u{user's id} where users have their own.
 func emergencyContext(tenantUUID string) string { return "ringfence-emergency-" + tenantUUID }
 
+// emergenciesOf returns what emergencies has of a tenant.
 func (p *plan) emergenciesOf(tenantUUID string) map[string][]*confdsvc.EmergencyNumber {
 	all := map[string][]*confdsvc.EmergencyNumber{}
 	for _, owner := range slices.Compact([]string{tenantUUID, p.Master}) {

@@ -70,6 +70,7 @@ var expected = []expectation{
 	expect(`WARNING.* bridge_holding\.c: Failed to start moh`, "the test's folder has no music"),
 	expect(`res_musiconhold\.c: No music on hold classes`, "before the first apply there are none"),
 	expect(`WARNING.* res_pjsip_outbound_registration\.c: No response received from .* on registration attempt`, "a test stops its carrier"),
+	expect(`pjproject: .*Module ".*" registered during operation`, "an Asterisk that is asked for something while it starts"),
 	expect(`ERROR.* (Endpoint 'carrier-1': Could not create dialog to invalid URI|Failed to create outgoing session to endpoint 'carrier-1')`, "a carrier that a test silences"),
 	expect(`NOTICE.* app_dial\.c: Unable to create channel of type 'PJSIP' \(cause 3 `, "the same"),
 	// Of every reload, whatever is in the files.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -97,7 +98,9 @@ func TestRealTrunk(t *testing.T) {
 	e.Registration.V, e.Identify.V = nil, [][]string{{"match", "127.0.0.1"}}
 	e.AOR.V = [][]string{{"contact", "sip:" + carrier.at("sip")}}
 	a.set(s)
-	a.apply()
+	if job := a.job(); job.State != jobs.Done || !strings.Contains(fmt.Sprint(job.Log), "it reads endpoint_identifier_order only when it starts. Restart it") {
+		t.Errorf("the job does not say that Asterisk must start anew: %+v", job)
+	}
 	registered(false)
 	_ = a.process.Process.Kill()
 	<-a.ended

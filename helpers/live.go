@@ -1,39 +1,33 @@
 package helpers
 
 import (
+	"cmp"
 	"context"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/jobs"
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Bounds of what one answer about the running telephone system has.
-const (
-	defaultRows = 100
-	maxRows     = 1000
-)
+// defaultRows is how many rows of each list an answer has that was not asked for another number.
+const defaultRows = 100
+
+// liveSpec is which rows may be asked for.
+var liveSpec = rest.ListSpec{
+	Filters: []string{"endpoint"}, Docs: map[string]string{"endpoint": "Only what belongs to the SIP endpoint of this name."},
+}
 
 // liveOperations tell how the running telephone system is.
 func (e *endpoints) liveOperations() []rest.Operation {
-	one, zero, longest := int64(1), int64(0), 100
 	return []rest.Operation{{
 		Method: http.MethodGet, Path: "/asterisk", Access: "sysconfd.asterisk.read", ID: "read_asterisk", Tag: "status",
 		Summary: "The state of Asterisk: calls, registered telephones, trunks",
 		Description: "What belongs to SIP endpoints of the tenant is told. In the master tenant, all is. " +
-			"Each of the lists begins after `offset` rows, and has `limit` of them at most.",
-		Query: []rest.Parameter{
-			{
-				Name: "limit", Schema: &rest.Schema{Type: "integer", Minimum: &one},
-				Description: "How many rows of each list, 100 if it is not sent; more than 1000 is taken for that.",
-			},
-			{Name: "offset", Schema: &rest.Schema{Type: "integer", Minimum: &zero}, Description: "How many rows of each list to skip first."},
-			{Name: "endpoint", Schema: &rest.Schema{Type: "string"}, Description: "Only what belongs to the SIP endpoint of this name."},
-			{Name: "search", Schema: &rest.Schema{Type: "string", MaxLength: &longest}, Description: "Only rows with this in a name, a number or an address."},
-		},
+			"Each of the lists begins after `offset` rows, and has `limit` of them at most, or 100.",
+		Query:   slices.DeleteFunc(liveSpec.Parameters(), func(p rest.Parameter) bool { return p.Name == "direction" }), // they have no order
 		Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Live](), Statuses: []int{http.StatusNotImplemented, http.StatusServiceUnavailable}, Tenanted: !e.plain,
 		Handle: e.live,
 	}}
@@ -44,11 +38,7 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 	if err != nil {
 		return reply, err
 	}
-	limit, err := number(r, "limit", defaultRows, 1)
-	if err != nil {
-		return reply, err
-	}
-	offset, err := number(r, "offset", 0, 0)
+	asked, err := r.List(liveSpec)
 	if err != nil {
 		return reply, err
 	}
@@ -67,32 +57,18 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 			own[name] = true
 		}
 	}
-	endpoint, only := r.Query("endpoint")
-	search, _ := r.Query("search")
-	search = strings.ToLower(search)
+	search := store.Fold(asked.Search)
 	seen := func(of jobs.Of, said ...string) bool {
-		if !s.all && (!of.Generated || !own[of.Endpoint]) || only && of.Endpoint != endpoint {
+		if !s.all && (!of.Generated || !own[of.Endpoint]) || len(asked.Filters) > 0 && of.Endpoint != asked.Filters[0].Value {
 			return false
 		}
-		return search == "" || strings.Contains(strings.ToLower(strings.Join(append(said, of.Endpoint), "\n")), search)
+		return search == "" || strings.Contains(store.Fold(strings.Join(append(said, of.Endpoint), "\n")), search)
 	}
-	is.Channels = rows(is.Channels, offset, min(limit, maxRows), func(c jobs.Channel) bool { return seen(c.Of, c.Number, c.Name, c.With, c.WithWho) })
-	is.Registrations = rows(is.Registrations, offset, min(limit, maxRows), func(c jobs.Registration) bool { return seen(c.Of, c.From, c.Agent) })
-	is.Trunks = rows(is.Trunks, offset, min(limit, maxRows), func(t jobs.LiveTrunk) bool { return seen(t.Of, t.At) })
+	offset, limit := asked.Offset, cmp.Or(asked.Limit, defaultRows)
+	is.Channels = rows(is.Channels, offset, limit, func(c jobs.Channel) bool { return seen(c.Of, c.Number, c.Name, c.With, c.WithWho) })
+	is.Registrations = rows(is.Registrations, offset, limit, func(c jobs.Registration) bool { return seen(c.Of, c.From, c.Agent) })
+	is.Trunks = rows(is.Trunks, offset, limit, func(t jobs.LiveTrunk) bool { return seen(t.Of, t.At) })
 	return rest.Reply{Body: is}, nil
-}
-
-// number reads a whole number of the query, which the declaration has checked.
-func number(r *rest.Request, name string, otherwise, least int) (int, error) {
-	text, sent := r.Query(name)
-	if !sent {
-		return otherwise, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < least {
-		return 0, apierr.InvalidField(name, "range", "Must be a whole number of at least %d", least)
-	}
-	return n, nil
 }
 
 // rows returns some of those that are seen.

@@ -79,8 +79,8 @@ func (s *Service) learn(files *generation.Store) error {
 		return err
 	}
 	s.look.generation, s.look.endpoints = live, map[string]bool{}
-	for _, section := range parsed.Sections {
-		s.look.endpoints[section.Name] = true
+	for _, name := range sectionsOf(parsed, "endpoint") {
+		s.look.endpoints[name] = true
 	}
 	return nil
 }
@@ -147,15 +147,14 @@ func (s *Service) of(endpoint string) jobs.Of {
 
 func (s *Service) channel(m ami.Message) jobs.Channel {
 	c := jobs.Channel{
-		Call: m.Get("Linkedid"), State: m.Get("ChannelStateDesc"), Number: m.Get("CallerIDNum"), Name: known(m.Get("CallerIDName")),
+		Call: m.Get("Linkedid"), State: m.Get("ChannelStateDesc"), Number: known(m.Get("CallerIDNum")), Name: known(m.Get("CallerIDName")),
 		With: known(m.Get("ConnectedLineNum")), WithWho: known(m.Get("ConnectedLineName")), Dialled: m.Get("Exten"), Seconds: seconds(m.Get("Duration")),
 	}
-	c.Number = known(c.Number)
 	kind, name, _ := strings.Cut(m.Get("Channel"), "/")
+	c.Kind = kind
 	if at := strings.LastIndexByte(name, '-'); kind == "PJSIP" && at >= 0 {
 		c.Of = s.of(name[:at])
 	}
-	c.Kind = kind
 	return c
 }
 

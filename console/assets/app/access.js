@@ -266,9 +266,14 @@ export const policy = async (main, resource, id) => {
 // usedBy lists who has a policy by themselves, and the groups whose members have it.
 const usedBy = async (uuid) => {
 	const kinds = ['auth/groups', 'auth/users'].flatMap((key) => resources.get(key) ?? []).filter((r) => may(r.list));
-	const found = await Promise.all(
-		kinds.map(async (r) => ({ r, data: (await call('GET', r.service.prefix + r.path, { query: { policy_uuid: uuid, limit: 20 } })).data })),
-	);
+	let found;
+	try {
+		found = await Promise.all(
+			kinds.map(async (r) => ({ r, data: (await call('GET', r.service.prefix + r.path, { query: { policy_uuid: uuid, limit: 20 } })).data })),
+		);
+	} catch (problem) {
+		return trouble(problem); // the policy is shown all the same
+	}
 	const some = found.filter(({ data }) => data.filtered > 0);
 	return h(
 		'section',

@@ -14,8 +14,8 @@ const holds = ({ start, end, did_length: digits = 0 }, exten) => {
 	return counted.length === start.length && start <= counted && counted <= (end || start);
 };
 
-// several returns the first numbers of some ranges, and how many there are in all.
-const several = (ranges, most) => {
+// firstOf returns the first numbers of some ranges, and how many there are in all.
+const firstOf = (ranges, most) => {
 	const first = ranges.flatMap(({ start, end }) =>
 		Array.from({ length: Math.min(most, Number(end) - Number(start) + 1) }, (_, i) => String(Number(start) + i).padStart(start.length, '0')),
 	);
@@ -79,14 +79,15 @@ export const number = async ({ type, of = '', label = 'Number', required = true,
 		if (!free) return;
 		const { data } = await call('GET', service.prefix + fill(ranges.path, one.id, kind)).catch(() => ({ data: { items: [] } }));
 		if (chosen !== one) return; // another was chosen meanwhile
-		const { first: some, all } = several(data.items, 5);
+		const { first: some, all } = firstOf(data.items, 5);
 		if (exten.input.value === '' || exten.input.value === offered) exten.input.value = offered = some[0] ?? '';
 		const others = some.slice(1).map((n) => h('button', { type: 'button', class: 'plain', 'aria-label': `Take ${n}`, click: () => take(n) }, n));
 		put(
 			offers,
-			all === 0 ? `${brief(one)} has no free number for this.` : [`${plural(all, 'number')} free, also `, others.flatMap((b, i) => [i > 0 && ', ', b])],
+			all === 0 && `${brief(one)} has no free number for this.`,
+			all === 1 && 'This is the last free number.',
+			all > 1 && [`${plural(all, 'number')} free, also `, others.flatMap((b, i) => [i > 0 && ', ', b])],
 		);
-		if (all === 1) put(offers, 'This is the last free number.');
 	};
 	const take = (n) => {
 		exten.input.value = offered = n;
