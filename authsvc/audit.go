@@ -233,11 +233,12 @@ func (s *Service) readableEntries(p *principal.Principal, add func(any) string) 
 type reading struct {
 	before, after string // the access around the object's key
 	side          int    // 0: the object, or the first of the two; 1: the second
+	shown         bool   // that of a list of links, which an object shows too: only a denial of it counts
 }
 
 // readings returns, by the audit's names of resources, the accesses needed to read an object of each. They come from the
-// service's operations: for users, GET /users/{id}; for users/policies, GET /users/{id} and GET /policies/{id}; for
-// users/external, GET /users/{id} and GET /users/{id}/external.
+// service's operations: for users, GET /users/{id}; for users/policies, GET /users/{id} and GET /policies/{id}, and no denial of the lists
+// of one below the other; for users/external, GET /users/{id} and GET /users/{id}/external.
 func readings(service *rest.Service) map[string][]reading {
 	objects, parts := map[string]reading{}, map[string]reading{}
 	for _, op := range service.Operations {
@@ -272,6 +273,12 @@ func readings(service *rest.Service) map[string][]reading {
 		if r, ok := objects[part]; ok {
 			r.side = 1
 			needs = append(needs, r)
+			for side, list := range []string{of + "/" + part, part + "/" + of} {
+				if r, ok := parts[list]; ok {
+					r.side, r.shown = side, true
+					needs = append(needs, r)
+				}
+			}
 		} else if r, ok := parts[of+"/"+part]; ok {
 			needs = append(needs, r)
 		}
@@ -345,7 +352,7 @@ func (v *viewer) all(needs []reading) string {
 		if len(denied) > 0 {
 			conditions = append(conditions, v.without(r.side, denied)+" = names")
 		}
-		if v.Allows(others) {
+		if r.shown || v.Allows(others) {
 			continue
 		}
 		allowed := slices.DeleteFunc(slices.Clone(v.named), func(word string) bool { return !v.Allows(r.of(word)) })

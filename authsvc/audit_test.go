@@ -22,10 +22,11 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 		policy := s.do("POST", "/policies", admin, `{"name":"p","slug":"Slug_1"}`).Text("uuid")
 		group := s.do("POST", "/groups", admin, `{"name":"g"}`).Text("uuid")
 		s.do("PUT", "/users/"+ann+"/policies/Slug_1", admin, "").Want(204)
+		s.do("PUT", "/groups/"+group+"/users/"+ann, admin, "").Want(204)
 		s.do("PUT", "/users/"+bob+"/emails", admin, `{"emails":[{"address":"b@example.com","main":true}]}`).Want(200)
 		s.do("PUT", "/backends/ldap", admin, `{"host":"h.example.com","port":636,"protocol_security":"ldaps","user_base_dn":"dc=x","user_login_attribute":"uid","user_email_attribute":"mail"}`).Want(200)
 		s.do("DELETE", "/users/"+bob, admin, "").Want(204)
-		all := []string{"backends ldap", "groups " + group, "policies " + policy, "users " + ann, "users " + bob, "users/emails " + bob, "users/policies " + ann + "/" + policy}
+		all := []string{"backends ldap", "groups " + group, "policies " + policy, "users " + ann, "users " + bob, "users/emails " + bob, "users/policies " + ann + "/" + policy, "groups/users " + group + "/" + ann}
 		type entries = []string
 		for i, c := range []struct {
 			holds []string
@@ -45,6 +46,10 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 			{[]string{"auth.policies." + ann + ".read", "auth.groups." + policy + ".read"}, entries{}}, // the key of another kind of object does not count
 			{[]string{"auth.policies.*.read"}, entries{all[2]}},
 			{[]string{"*.groups.*.read"}, entries{all[1]}},
+			{[]string{"auth.users.*.read", "auth.policies.*.read", "!auth.users." + ann + ".policies.read"}, entries{all[2], all[3], all[4], all[5]}},
+			{[]string{"auth.users.*.read", "auth.groups.*.read"}, entries{all[1], all[3], all[4], all[5], all[7]}},
+			{[]string{"auth.users.*.read", "auth.groups.*.read", "!auth.groups." + group + ".users.read"}, entries{all[1], all[3], all[4], all[5]}},
+			{[]string{"auth.users.*.read", "auth.groups.*.read", "!auth.users." + ann + ".groups.read"}, entries{all[1], all[3], all[4], all[5]}},
 			{[]string{"auth.#"}, all},
 			{[]string{"auth.#", "!auth.tenants.x"}, slices.Clone(all[1:])}, // an entry that no operation reads needs all of the service
 			{[]string{"#"}, all},
