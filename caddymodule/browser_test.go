@@ -142,7 +142,7 @@ func (b *browser) shoot(t *testing.T, name string) {
 	if folder == "" {
 		return
 	}
-	picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
+	picture, err := take(b, chromedp.CaptureScreenshot())
 	if err != nil {
 		t.Error(err)
 		return
@@ -185,9 +185,8 @@ func (b *browser) settle(t *testing.T) {
 func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	for i, step := range steps {
-		if err := chromedp.Do(b, step); err != nil {
-			b.shoot(t, "failed")
-			t.Fatalf("step %d: %v; the page complained %q", i, err, b.complained())
+		if _, err := take(b, step); err != nil {
+			b.fail(t, fmt.Errorf("step %d: %w", i, err))
 		}
 	}
 }
@@ -195,17 +194,35 @@ func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 // pagePatience is how long a page may take for anything, whatever the machine is busy with.
 const pagePatience = 2 * time.Minute
 
+// take takes a step, for which a page has no more time than that.
+func take[T any](b *browser, step chromedp.Action[T]) (T, error) {
+	within, cancel := context.WithTimeout(b, pagePatience)
+	defer cancel()
+	return chromedp.Run(within, step)
+}
+
+// fail ends the test, and tells what the page shows in the place of what was expected.
+func (b *browser) fail(t *testing.T, problem error) {
+	t.Helper()
+	b.shoot(t, "failed")
+	shown, err := take(b, chromedp.Evaluate[string](`location.hash + ": " + document.body.innerText`))
+	if err != nil {
+		shown = err.Error()
+	}
+	t.Fatalf("%v; the page shows %q and complained %q", problem, shown, b.complained())
+}
+
 // poll waits until a condition holds. One that throws, as on a page without what it asks for, does not hold: the browser would wait for ever.
 func (b *browser) poll(condition string) error {
 	caught := "(() => { try { return (" + condition + ") } catch { return false } })()"
-	_, err := chromedp.Run(b, chromedp.Poll[bool](caught, chromedp.WithPollingTimeout(pagePatience)))
+	_, err := take(b, chromedp.Poll[bool](caught, chromedp.WithPollingTimeout(pagePatience)))
 	return err
 }
 
 // said returns the page's message, which all pages of the console have in one element.
 func (b *browser) said(t *testing.T) string {
 	t.Helper()
-	shown, err := chromedp.Run(b, chromedp.Text(chromedp.CSS("#state")))
+	shown, err := take(b, chromedp.Text(chromedp.CSS("#state")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,9 +232,9 @@ func (b *browser) said(t *testing.T) string {
 // script returns the result of a script.
 func (b *browser) script(t *testing.T, text string) string {
 	t.Helper()
-	answer, err := chromedp.Run(b, chromedp.Evaluate[string](text))
+	answer, err := take(b, chromedp.Evaluate[string](text))
 	if err != nil {
-		t.Fatal(err)
+		b.fail(t, err)
 	}
 	return answer
 }

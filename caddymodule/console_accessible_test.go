@@ -28,7 +28,7 @@ func (o *operator) violations() []string {
 		}
 		o.script(o.t, `document.getElementById('nameless').remove(), ''`)
 	}
-	found, err := chromedp.Run(o, chromedp.Evaluate[[]string](`axe.run(document, {
+	found, err := take(o.browser, chromedp.Evaluate[[]string](`axe.run(document, {
 		runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'],
 	}).then(({ violations }) => violations.flatMap((v) => v.nodes.map((n) => v.id + ', ' + n.failureSummary.replaceAll('\n', ' ') + ': ' + n.html.slice(0, 200)))
 		.concat(document.documentElement.scrollWidth > innerWidth ? 'wider than the screen: ' + document.documentElement.scrollWidth : []))`, chromedp.EvalAwaitPromise))

@@ -161,12 +161,12 @@ func TestConsoleDeletesAUserAsAWhole(t *testing.T) {
 	o.press("Delete") // in the dialog
 	o.reads("User is associated with a Voicemail")
 	o.press("Delete")
-	o.run(t, chromedp.Click(chromedp.CSS("dialog[open] input")))
+	o.click("dialog[open] input")
 	o.press("Delete")
 	o.reads("User 1001 was deleted.")
-	o.run(t, chromedp.Click(chromedp.CSS("th.pick input")))
+	o.click("th.pick input")
 	o.press("Delete")
-	o.run(t, chromedp.Click(chromedp.CSS("dialog[open] input")))
+	o.click("dialog[open] input")
 	o.press("Delete")
 	o.reads("2 were deleted.")
 	for _, path := range []string{"/users", "/lines", "/extensions", "/voicemails"} {

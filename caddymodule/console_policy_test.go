@@ -102,7 +102,7 @@ func TestConsoleSaysWhatAPolicyDoes(t *testing.T) {
 		o.press("Save")
 		o.see("dialog[open]")
 		text := o.script(t, `document.querySelector('dialog[open]').innerText`)
-		o.run(t, chromedp.Click(chromedp.CSS("dialog[open] button[value=no]")))
+		o.click("dialog[open] button[value=no]")
 		o.reads("Nothing was changed.")
 		o.goTo("#/auth/policies", "Policies")
 		return text

@@ -27,15 +27,16 @@ func (o *operator) see(selector string) {
 	o.run(o.t, chromedp.WaitVisible(chromedp.CSS(selector)))
 }
 
+// click clicks what can be seen at a selector, as soon as it can be clicked. It does so in the page, in which nothing is drawn anew between the look and the click.
 func (o *operator) click(selector string) {
 	o.t.Helper()
-	o.run(o.t, chromedp.Click(chromedp.CSS(selector)))
+	o.until(fmt.Sprintf(`((e) => e.checkVisibility() && !e.disabled && (e.click(), true))(document.querySelector(%q))`, selector), "there is no %s to click", selector)
 }
 
 // enter waits for a field with this label, and replaces what it has.
 func (o *operator) enter(label, text string) {
 	o.t.Helper()
-	id, err := chromedp.Run(o, chromedp.Poll[string](fmt.Sprintf(`((asked) => {
+	id, err := take(o.browser, chromedp.Poll[string](fmt.Sprintf(`((asked) => {
 		const label = [...document.querySelectorAll('label')].find((l) => l.textContent.trim().replace(/ \*$/, '') === asked && l.offsetParent);
 		const field = label ? document.getElementById(label.htmlFor) : document.querySelector('[aria-label="' + asked + '"]');
 		if (!field) return '';
@@ -43,8 +44,7 @@ func (o *operator) enter(label, text string) {
 		return field.id ||= 'entered-' + Math.random().toString(36).slice(2);
 	})(%q)`, label), chromedp.WithPollingTimeout(pagePatience)))
 	if err != nil {
-		o.shoot(o.t, "failed")
-		o.t.Fatalf("no field is called %q: %v; the page says %q and complained %q", label, err, o.script(o.t, `document.body.innerText`), o.complained())
+		o.fail(o.t, fmt.Errorf("no field is called %q: %w", label, err))
 	}
 	o.run(o.t, chromedp.SendKeys(chromedp.CSS("#"+id), text))
 }
@@ -70,8 +70,7 @@ func (o *operator) hit(keys ...string) {
 func (o *operator) until(condition, problem string, args ...any) {
 	o.t.Helper()
 	if err := o.poll("Boolean(" + condition + ")"); err != nil {
-		o.shoot(o.t, "failed")
-		o.t.Fatalf(problem+": %v; the page says %q and complained %q", append(args, err, o.script(o.t, `document.body.innerText`), o.complained())...)
+		o.fail(o.t, fmt.Errorf("%s: %w", fmt.Sprintf(problem, args...), err))
 	}
 }
 

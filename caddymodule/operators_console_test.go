@@ -149,7 +149,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.enter("Pattern", "confd.users.me.read")
 	o.press("Save")
 	o.see("dialog[open]")
-	o.run(t, chromedp.Click(chromedp.CSS("dialog[open] .danger")))
+	o.click("dialog[open] .danger")
 	o.reads("Tokens that are in use have the new rights already.")
 	if stored := o.script(t, `JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])`); strings.Contains(stored, "rft_") {
 		t.Errorf("stored is %s", stored)

@@ -224,7 +224,8 @@ interface CallOptions {
 	query?: Record<string, any>;
 	body?: any;
 	headers?: Headings;
-	signal?: AbortSignal;
+	/** It is not of the page alone that is shown. */
+	stays?: boolean;
 }
 
 interface FormOptions {
@@ -266,6 +267,7 @@ interface PickerOptions {
 	free?: boolean;
 	query?: Record<string, any>;
 	headers?: Headings;
+	stays?: boolean;
 }
 
 interface Document {

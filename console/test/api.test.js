@@ -153,3 +153,24 @@ test('a reload keeps the session by two halves, of which neither is the token', 
 	assert.match(await api.resume(), /^Your session has ended/);
 	assert.equal(api.me, null);
 });
+
+test('what a page that is left has asked for neither comes nor fails, and what changes something goes on', async () => {
+	const ends = [];
+	globalThis.fetch = (url, { signal }) =>
+		new Promise((resolve, reject) => {
+			signal?.addEventListener('abort', () => reject(signal.reason));
+			ends.push(() => resolve(Response.json(url.pathname)));
+		});
+	const came = [];
+	for (const [method, options] of [['GET'], ['PUT'], ['GET', { stays: true }]]) {
+		api.call(method, `/${method}`, options).then(
+			({ data }) => came.push(data),
+			(problem) => came.push(problem),
+		);
+	}
+	api.leavePage();
+	await new Promise(setImmediate);
+	for (const end of ends) end();
+	await new Promise(setImmediate);
+	assert.deepEqual(came, ['/PUT', '/GET']);
+});

@@ -199,9 +199,13 @@ export const answering = (answers) => {
 	return sent;
 };
 
-// until waits until something is so.
+// until waits until something is so, and fails if it is not after half a minute.
 export const until = async (is) => {
-	while (!is()) await new Promise(setImmediate);
+	const end = Date.now() + 30_000;
+	while (!is()) {
+		if (Date.now() > end) throw new Error(`never: ${is}; the page shows "${document.body.textContent}"`);
+		await new Promise(setImmediate);
+	}
 };
 
 // definition is what one of the services says of itself.

@@ -3,21 +3,12 @@ import { call, erase, me } from './api.js';
 import { allows, explain, fault, instances, matches } from './acl.js';
 import { bodyOf, fill, may, mayDo, operations, resources, whom } from './definitions.js';
 import { ask, brief, h, later, lead, literal, plural, put, say } from './dom.js';
-import { form, refusal } from './form.js';
+import { form, trouble } from './form.js';
 import { picker, settled } from './picker.js';
 import { finder, starter } from './roles.js';
 import { crumbs } from './shown.js';
 
 const auth = () => [...resources.values()].find((r) => r.service.name === 'auth')?.service;
-const trouble = (problem) => {
-	if (!problem.messages) throw problem;
-	return h(
-		'div',
-		{ class: 'error', role: 'alert' },
-		problem.messages.map((m) => h('p', {}, m)),
-		refusal(problem),
-	);
-};
 
 // concrete puts a word that nobody names in the place of each parameter.
 const concrete = (access) => access.replace(/\{\w+\}/g, 'x');
@@ -179,7 +170,12 @@ export const policy = async (main, resource, id) => {
 		try {
 			({ object: before, tag } = await latest());
 		} catch (problem) {
-			put(main, crumbs(resource), h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
+			put(
+				main,
+				crumbs(resource),
+				h('h1', { tabindex: '-1' }, 'Not shown'),
+				trouble(problem, () => policy(main, resource, id)),
+			);
 			return;
 		}
 	}

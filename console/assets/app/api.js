@@ -50,22 +50,30 @@ const partsOf = (body) =>
 					.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')),
 	}));
 
+// leavePage ends what the page that is shown has asked for: nobody waits for it any more.
+let shown = new AbortController();
+export const leavePage = () => {
+	shown.abort();
+	shown = new AbortController();
+};
+
 // call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix. A body that is a Blob is sent as
-// it is.
+// it is. What is asked for a page that is left meanwhile does not come, nor fail, unless it stays; what changes something goes on.
 /** @type {(method: string, path: string, options?: CallOptions) => Promise<{ data: any, headers: Headers, status: number }>} */
-export const call = async (method, path, { query = {}, body, headers = {}, signal } = {}) => {
+export const call = async (method, path, { query = {}, body, headers = {}, stays = method !== 'GET' } = {}) => {
 	const url = new URL(path, location.origin);
 	for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);
 	const sent = { Accept: 'application/json, application/problem+json', ...(me && tenant && { 'Wazo-Tenant': tenant }), ...headers };
 	if (me) sent['X-Auth-Token'] = me.token;
 	const file = body instanceof Blob;
 	if (body !== undefined) sent['Content-Type'] = file ? body.type : 'application/json';
+	const left = shown.signal;
 	let answer, data;
 	try {
 		answer = await fetch(url, {
 			method,
 			headers: sent,
-			signal,
+			signal: stays ? undefined : left,
 			cache: 'no-store',
 			credentials: 'omit',
 			redirect: 'error',
@@ -74,7 +82,7 @@ export const call = async (method, path, { query = {}, body, headers = {}, signa
 		const text = await answer.text();
 		data = text && /json/.test(answer.headers.get('Content-Type') ?? '') ? JSON.parse(text) : text;
 	} catch (problem) {
-		if (problem.name === 'AbortError') throw problem;
+		if (!stays && left.aborted) return await new Promise(() => {});
 		throw new Refused(0, [`The gateway cannot be reached: ${problem.message}.`], { method, path: url.pathname });
 	}
 	if (answer.ok) return { data, headers: answer.headers, status: answer.status };
@@ -137,6 +145,7 @@ export const signIn = async (username, password) => {
 
 export const signOut = async () => {
 	const token = me?.token;
+	leavePage();
 	tenant = ''; // the next one has a tenant of their own
 	await forget();
 	try {

@@ -3,7 +3,7 @@ import { call } from './api.js';
 import { fill, may, operation, resources } from './definitions.js';
 import { difference } from './difference.js';
 import { ask, badge, grid, h, moment, put, say, tick, words } from './dom.js';
-import { refusal } from './form.js';
+import { trouble } from './form.js';
 import { pager, table } from './list.js';
 
 const at = (operation, ...values) => operation.service.prefix + fill(operation.path, ...values);
@@ -128,9 +128,8 @@ export const show = async (main) => {
 			await again(`${words(data.state)}. ${data.message}`.trim(), Boolean(data.message));
 			put(main.querySelector('.progress'), h('h2', {}, 'The last job'), outcome(data));
 		} catch (problem) {
-			if (!problem.messages) throw problem;
-			await again(problem.message, true);
-			put(main.querySelector('.progress'), refusal(problem));
+			await again('');
+			put(main.querySelector('.progress'), trouble(problem));
 		}
 	};
 	const live = setting && may(setting.read) && (await call('GET', setting.service.prefix + setting.path).catch(() => null))?.data.enabled;
@@ -186,7 +185,11 @@ export const show = async (main) => {
 			kept && kept.data.total > 0 && earlier(kept.data),
 		);
 	} catch (problem) {
-		if (!problem.messages) throw problem;
-		put(main, title(), h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem), progress);
+		put(
+			main,
+			title(),
+			trouble(problem, () => show(main)),
+			progress,
+		);
 	}
 };

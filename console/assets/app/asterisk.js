@@ -2,7 +2,7 @@
 import { call } from './api.js';
 import { operation } from './definitions.js';
 import { badge, grid, h, later, moment, plural, put } from './dom.js';
-import { refusal } from './form.js';
+import { trouble } from './form.js';
 
 const pause = 3000, // between two looks
 	limit = 100;
@@ -68,8 +68,7 @@ export const show = async (main, query) => {
 			const { data } = await call('GET', asked.service.prefix + asked.path, { query: { limit, search: search.value.trim() } });
 			if (mine === turn) put(rows, seen(data));
 		} catch (problem) {
-			if (!problem.messages) throw problem;
-			if (mine === turn) put(rows, h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem));
+			if (mine === turn) put(rows, trouble(problem, look));
 		}
 		rows.removeAttribute('aria-busy');
 	};

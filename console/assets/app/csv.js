@@ -2,7 +2,7 @@
 import { call } from './api.js';
 import { may, mayDo, operation } from './definitions.js';
 import { grid, h, plural, put } from './dom.js';
-import { refusal } from './form.js';
+import { trouble } from './form.js';
 
 const kind = 'text/csv';
 
@@ -33,9 +33,8 @@ const importer = (write) => {
 	const state = h('div', { role: 'status' });
 	const file = h('input', { type: 'file', id: 'file', accept: '.csv,text/csv', change: () => choose(file.files[0]) });
 	const refuse = (problem) => {
-		if (!problem.messages) throw problem;
 		const errors = problem.data?.errors?.filter((e) => e.details);
-		put(state, errors?.length ? wrong(errors) : [h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem)]);
+		put(state, errors?.length ? wrong(errors) : trouble(problem));
 	};
 	const send = (chosen, trial) =>
 		call('POST', path, { body: new Blob([chosen], { type: kind }), query: { dry_run: trial && 'true' }, headers: { Accept: 'application/json' } });
@@ -100,7 +99,7 @@ const importer = (write) => {
 
 // exporter saves all users of the tenant as a file.
 const exporter = (read) => {
-	const state = h('p', { role: 'status' });
+	const state = h('div', { role: 'status' });
 	const run = async () => {
 		put(state, 'The users are read…');
 		try {
@@ -108,8 +107,7 @@ const exporter = (read) => {
 			save('users.csv', data);
 			put(state, 'Saved as users.csv.');
 		} catch (problem) {
-			if (!problem.messages) throw problem;
-			put(state, problem.message, refusal(problem));
+			put(state, trouble(problem));
 		}
 	};
 	return [

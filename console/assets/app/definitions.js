@@ -25,7 +25,7 @@ export const load = async (list) => {
 	const loaded = await Promise.all(
 		list.map(async (service) => {
 			try {
-				return { ...service, definition: (await call('GET', service.definition)).data };
+				return { ...service, definition: (await call('GET', service.definition, { stays: true })).data };
 			} catch (problem) {
 				return { ...service, problem };
 			}

@@ -188,11 +188,26 @@ const place = (problem, inputs, rest) => {
 		return Boolean(about);
 	});
 	inputs[0]?.element.closest('form')?.querySelector('[aria-invalid=true]')?.focus(); // reading goes on at the first of them
-	return all ? [] : [...problem.messages.map((message) => h('p', {}, spoken(message))), refusal(problem)].filter(Boolean);
+	return all ? [] : said(problem);
+};
+
+// said is what a request was refused with, and who can help.
+const said = (problem) => [...problem.messages.map((message) => h('p', {}, spoken(message))), refusal(problem)];
+
+// trouble shows what a request was refused with, with a button for again where that may succeed later. What is no refusal is a fault of the page.
+/** @type {(problem: any, again?: () => any) => any} */
+export const trouble = (problem, again) => {
+	if (!problem.messages) throw problem;
+	return h(
+		'div',
+		{ class: 'error', role: 'alert' },
+		said(problem),
+		again && (problem.status === 0 || problem.status >= 500) && h('p', {}, h('button', { type: 'button', click: () => again() }, 'Try again')),
+	);
 };
 
 // refusal leads from a 403 to its reasons.
-export const refusal = (problem) => {
+const refusal = (problem) => {
 	if (problem.status !== 403 || !problem.request) return '';
 	if (!mayAsk()) return h('p', {}, `To be allowed this, ask ${whom()}.`);
 	const query = new URLSearchParams({ method: problem.request.method, path: problem.request.path });

@@ -2,7 +2,7 @@
 import { call, erase } from './api.js';
 import { alone, answer, bodyOf, fill, idOf, keyOf, may, referred, resolve, resources, sectionOf, takes, target } from './definitions.js';
 import { ask, brief, h, lead, plural, put, same, say, tick, words } from './dom.js';
-import { form, refusal } from './form.js';
+import { form, trouble } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
 import * as login from './login.js';
 import { picker, settled } from './picker.js';
@@ -19,16 +19,6 @@ const read = async (path) => {
 
 // tenantOf is the tenant whose objects an object may name: its own or, of what is below a tenant and no object of one, itself.
 const tenantOf = (object) => object.tenant_uuid ?? (object.parent_uuid && object.uuid);
-
-const trouble = (problem) => {
-	if (!problem.messages) throw problem;
-	return h(
-		'div',
-		{ class: 'error', role: 'alert' },
-		problem.messages.map((m) => h('p', {}, m)),
-		refusal(problem),
-	);
-};
 
 /** @param {Resource} resource */
 export const create = (main, resource) => {
@@ -70,7 +60,12 @@ export const show = async (main, resource, id) => {
 	try {
 		state = await read(path);
 	} catch (problem) {
-		put(main, crumbs(resource), h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
+		put(
+			main,
+			crumbs(resource),
+			h('h1', { tabindex: '-1' }, 'Not shown'),
+			trouble(problem, () => show(main, resource, id)),
+		);
 		return;
 	}
 	const { object } = state,
@@ -250,7 +245,7 @@ const section = (page) => {
 		try {
 			put(box, await contents[part.kind]({ ...page, changed }));
 		} catch (problem) {
-			put(box, trouble(problem));
+			put(box, trouble(problem, draw));
 		}
 	};
 	// changed shows what a change has made of the part. If somebody else has changed the object meanwhile, the page is drawn anew.

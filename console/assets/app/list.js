@@ -3,7 +3,7 @@ import { Refused, call, erase } from './api.js';
 import { alone, bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
 import { ask, brief, broken, h, later, put, say, tick } from './dom.js';
 import { filters } from './fields.js';
-import { refusal } from './form.js';
+import { trouble } from './form.js';
 import { made } from './menu.js';
 import { crumbs, heading, nameLater, twin, value } from './shown.js';
 
@@ -131,15 +131,9 @@ export const pager = async (title, source, render, searches) => {
 	};
 	const turn = (to) =>
 		show(to).catch((problem) => {
-			if (!problem.messages) throw problem;
 			put(
 				rows,
-				h(
-					'div',
-					{ class: 'error', role: 'alert' },
-					problem.messages.map((m) => h('p', {}, m)),
-					refusal(problem),
-				),
+				trouble(problem, () => turn(to)),
 			);
 		});
 	await show(page);
@@ -218,15 +212,13 @@ export const show = async (main, resource, query) => {
 	const rows = h('div', { 'aria-live': 'polite', 'aria-busy': 'true' }, h('p', { class: 'empty' }, 'Loading…')),
 		pages = h('nav', { class: 'pages', 'aria-label': 'Pages' }),
 		bulk = h('div', { class: 'bulk', hidden: true });
-	let asked;
+	let asked = 0;
 
 	const fetchPage = async () => {
-		asked?.abort();
-		asked = new AbortController();
+		const mine = ++asked;
 		rows.setAttribute('aria-busy', 'true');
 		try {
 			const { data } = await call('GET', resource.service.prefix + resource.path, {
-				signal: asked.signal,
 				query: {
 					...state.filters,
 					search: state.search,
@@ -236,21 +228,13 @@ export const show = async (main, resource, query) => {
 					...(takes(resource.list, 'limit') && { limit: size, offset: (state.page - 1) * size }),
 				},
 			});
+			if (mine !== asked) return undefined; // another was asked for meanwhile
 			const last = lastPage(data);
 			if (state.page > last) return go({ page: last }); // the rows of this page are gone
 			draw(data);
 		} catch (problem) {
-			if (problem.name === 'AbortError') return undefined;
-			if (!problem.messages) throw problem;
-			put(
-				rows,
-				h(
-					'div',
-					{ class: 'error', role: 'alert' },
-					problem.messages.map((m) => h('p', {}, m)),
-					refusal(problem),
-				),
-			);
+			if (mine !== asked) return undefined;
+			put(rows, trouble(problem, fetchPage));
 			put(pages);
 		}
 		rows.setAttribute('aria-busy', 'false');

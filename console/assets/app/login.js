@@ -3,7 +3,7 @@
 import { call } from './api.js';
 import { bodyOf, fill, may, resources } from './definitions.js';
 import { ask, fresh, h, put, say, svg } from './dom.js';
-import { refusal } from './form.js';
+import { trouble } from './form.js';
 
 const endpoints = () => resources.get('confd/endpoints/sip');
 
@@ -92,8 +92,7 @@ export const sections = (resource, object, again) => {
 							await again({ path: own });
 							say('The telephone has a new login.');
 						} catch (problem) {
-							if (!problem.messages) throw problem;
-							say([problem.message, refusal(problem)], true);
+							say(trouble(problem), true);
 						}
 					};
 					put(
@@ -106,8 +105,7 @@ export const sections = (resource, object, again) => {
 						),
 					);
 				} catch (problem) {
-					if (!problem.messages) throw problem;
-					put(box, h('p', { class: 'error', role: 'alert' }, problem.message));
+					put(box, trouble(problem, draw));
 				}
 			};
 			const open = made === uuid;

@@ -1,9 +1,9 @@
 // The console: signs in, shows where one can go, and leads there.
-import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
+import { call, changes, leavePage, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import * as csv from './csv.js';
 import { load, may, resources } from './definitions.js';
 import { arrive, brief, h, lead, put, say } from './dom.js';
-import { refusal } from './form.js';
+import { trouble } from './form.js';
 import * as item from './item.js';
 import * as list from './list.js';
 import * as menu from './menu.js';
@@ -79,7 +79,7 @@ const drawHead = async () => {
 	const tenants = resources.get('auth/tenants');
 	if (!tenants || !may(tenants.list)) return;
 	try {
-		const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 50 }, headers: own() });
+		const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 50 }, headers: own(), stays: true });
 		if (me && data.total > 1) button.after(h('div', { class: 'tenant' }, h('label', { for: 'tenant' }, 'Tenant'), tenantChooser(tenants, data)));
 	} catch (problem) {
 		if (!problem.messages) throw problem;
@@ -129,7 +129,7 @@ const tenantChooser = (tenants, data) => {
 				else act(uuid ?? me?.tenant);
 			},
 		},
-		{ before: now, headers: own() },
+		{ before: now, headers: own(), stays: true },
 	);
 	return chosen.element;
 };
@@ -192,13 +192,13 @@ const route = async () => {
 	document.querySelector('dialog')?.close(); // what it asks is about the page before
 	arrive();
 	forgetNames();
-	const place = h('div'); // of this page alone: one that is drawn late, after another was asked for, is not seen
+	leavePage();
+	const place = h('div', {}, h('p', { 'aria-busy': 'true' }, 'Loading…')); // of this page alone: one that is drawn late, after another was asked for, is not seen
 	put(main, place);
 	try {
 		await page(place, words, new URLSearchParams(query));
 	} catch (problem) {
-		if (!problem.messages) throw problem;
-		put(place, h('h1', { tabindex: '-1' }, 'Not shown'), h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem));
+		put(place, h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem, route));
 	}
 	if (!place.isConnected) return;
 	const title = place.querySelector('h1');

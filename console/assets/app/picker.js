@@ -5,11 +5,11 @@ import { brief, fresh, h, later, put, say } from './dom.js';
 
 // objectBy reads the object that has a value of an attribute, or of its key; undefined, if it cannot be asked for.
 /** @param {Collection} resource */
-export const objectBy = async (resource, by, value, headers = {}) => {
+export const objectBy = async (resource, by, value, options = {}) => {
 	const path = resource.service.prefix;
-	if (!by) return may(resource.read, value) ? (await call('GET', path + fill(resource.itemPath, value), { headers })).data : undefined;
+	if (!by) return may(resource.read, value) ? (await call('GET', path + fill(resource.itemPath, value), options)).data : undefined;
 	if (!takes(resource.list, by) || !may(resource.list)) return undefined;
-	return (await call('GET', path + resource.path, { query: { [by]: value, limit: 1 }, headers })).data[resource.items][0];
+	return (await call('GET', path + resource.path, { ...options, query: { [by]: value, limit: 1 } })).data[resource.items][0];
 };
 
 const identifies = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text); // digits may be the name of one and the id of another
@@ -29,7 +29,7 @@ export const settled = (element) => Promise.all([...element.querySelectorAll('in
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
 // Its read returns an Error for a name that no object has, unless any text may be sent.
 /** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any, options?: PickerOptions) => Picker} */
-export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {} } = {}) => {
+export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {}, stays = false } = {}) => {
 	const values = new Map(); // by what is shown
 	const learn = (object) => {
 		const name = brief(object) || String(valueOf(object));
@@ -48,7 +48,9 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 		spellcheck: 'false',
 	});
 	const search = async (text) =>
-		(await call('GET', resource.service.prefix + resource.path, { query: { ...query, limit: 30, search: text }, headers })).data[resource.items].map(learn);
+		(await call('GET', resource.service.prefix + resource.path, { query: { ...query, limit: 30, search: text }, headers, stays })).data[resource.items].map(
+			learn,
+		);
 	const suggest = async () => {
 		if (!input.isConnected) return; // the page was left
 		put(
@@ -70,7 +72,7 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 	input.addEventListener('focus', quietly, { once: true });
 	input.addEventListener('input', later(quietly));
 	if (before != null && before !== '' && !preset) {
-		objectBy(resource, by, before, headers).then(
+		objectBy(resource, by, before, { headers, stays }).then(
 			(found) => {
 				if (found && input.value === String(before)) input.value = learn(found);
 			},

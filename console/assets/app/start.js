@@ -2,6 +2,7 @@
 import { call, me } from './api.js';
 import { may, operation, operations, resources, services } from './definitions.js';
 import { h, moment, put, svg, words } from './dom.js';
+import { trouble } from './form.js';
 
 // fetched returns what an operation answers, or nothing when the user may not ask. Any other problem goes to problems.
 const fetched = async (problems, operation, path, query) => {
@@ -125,7 +126,7 @@ export const show = async (main) => {
 			),
 		),
 		health(seen) ?? '',
-		problems.map((p) => h('p', { class: 'error', role: 'alert' }, `${p.request.path} could not be read: ${p.message}`)),
+		problems.map((problem) => trouble(problem, () => show(main))),
 		services
 			.filter((s) => s.problem)
 			.map((s) => h('p', { class: 'error', role: 'alert' }, `The definition of ${s.title} could not be loaded: ${s.problem?.message}`)),
