@@ -83,6 +83,8 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"hours", "#/opening-hours", "New opening hours", ".hours"},
 		{"menu", "#/voice-menu", "New menu", "form"},
 		{"trunk", "#/trunk", "New trunk", "form"},
+		{"route", "#/outgoing-route", "New outgoing route", ".number"},
+		{"paging", "#/announcement", "New number to speak by", "form"},
 		{"parking", "#/parking-place", "New parking place", ".number input"},
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},

@@ -327,3 +327,92 @@ func TestConsoleMakesATrunk(t *testing.T) {
 	}
 	o.clean(t, "while a trunk was made", "status of 503") // there is no Asterisk that could tell its state
 }
+
+// An outgoing route is made with what is dialled, its trunks in their order, and whose telephones may dial it, and a paging with its callers and its
+// members: one page and one save each, and what is refused leaves nothing.
+func TestConsoleMakesARouteAndAPaging(t *testing.T) {
+	g, o, admin, in := desk(t)
+	const confd = "/api/confd/1.1"
+	o.press("Outgoing")
+	o.press("New outgoing route")
+	o.press("Make the context “To the outside”")
+	o.enter("Name", "Everywhere")
+	o.press("Create")
+	o.reads("There is no trunk by which calls could go: make one first.")
+	for _, label := range []string{"Carrier One", "Carrier Two"} {
+		g.Do(t, "POST", confd+"/trunks?recursive=true", admin, fmt.Sprintf(`{"endpoint_sip":{"label":%q}}`, label)).Want(201)
+	}
+	others := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Other numbers","type":"services"}`).Want(201)
+	inside := fmt.Sprint(confd, "/contexts/", g.Do(t, "GET", confd+"/contexts?name="+in, admin, "").List().Items[0]["id"])
+	o.goTo("#/confd/outcalls", "Outgoing calls")
+	o.reads("New outgoing route")
+	clicks, pages := o.counted()
+	o.press("New outgoing route")
+	o.until(`document.querySelector('.several span')?.textContent === 'Inside'`, "the only context of telephones is not offered")
+	o.enter("Name", "Everywhere")
+	o.enter("Dialled before the number", "0")
+	for i, name := range []string{"Two", "One"} {
+		o.enter("Trunks", name)
+		o.hit(kb.Enter)
+		o.until(fmt.Sprintf(`document.querySelectorAll('.several li').length === %d`, i+2), "%s is not taken", name)
+	}
+	// What somebody else has changed after the page was opened stays.
+	g.Do(t, "PUT", inside+"/contexts", admin, fmt.Sprintf(`{"contexts":[{"id":%v}]}`, others.JSON("id"))).Want(204)
+	o.press("Create")
+	o.reads("Everywhere was created: calls go out by it.")
+	if clicks() != "2" || pages() != "2" { // to the page and, with what was made, on from it
+		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
+	}
+	made := fmt.Sprint(g.Do(t, "GET", confd+"/outcalls", admin, "").List().Items[0])
+	if !strings.Contains(made, "exten:_0X.") || !strings.Contains(made, "strip_digits:1") || strings.Index(made, "Carrier Two") > strings.Index(made, "Carrier One") {
+		t.Errorf("the route is %s", made)
+	}
+	if dial := fmt.Sprint(g.Do(t, "GET", inside, admin, "").JSON("contexts")); !strings.Contains(dial, "Other numbers") || !strings.Contains(dial, "To the outside") {
+		t.Errorf("the telephones may dial %s", dial)
+	}
+
+	// What is dialled already says by what; a half that is refused leaves nothing.
+	route := func(name, dialled string) {
+		o.goTo("#/outgoing-route", "New outgoing route")
+		o.enter("Name", name)
+		o.enter("Dialled before the number", dialled)
+		o.enter("Trunks", "Carrier One")
+		o.hit(kb.Enter)
+		o.until(`document.querySelectorAll('.several li').length === 2`, "the trunk is not taken")
+		o.press("Create")
+	}
+	route("Again", "0")
+	o.until(`document.querySelector('.number .error a')?.textContent === 'Everywhere'`, "it is not said which route has it")
+	g.Do(t, "PUT", inside+"/contexts", admin, `{"contexts":[]}`).Want(204)
+	route("Everywhere", "9")
+	o.reads("Outcall already exists")
+	if left := g.Do(t, "GET", confd+"/extensions?exten=_9X.", admin, "").List().Total; left != 0 || fmt.Sprint(g.Do(t, "GET", inside, admin, "").JSON("contexts")) != "[]" {
+		t.Error("what was refused has left something")
+	}
+
+	for _, name := range []string{"Ada", "Bob"} {
+		g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":%q}`, name)).Want(201)
+	}
+	o.goTo("#/confd/pagings", "Pagings")
+	o.press("New number to speak by")
+	paging := func(number string) {
+		o.enter("Number", number)
+		o.enter("Name", "Warehouse")
+		o.enter("Who may speak", "Ada")
+		o.hit(kb.Enter)
+		o.until(`document.querySelectorAll('.several li').length === 1`, "Ada is not taken")
+		o.enter("Whose telephones speak", "Bob")
+		o.hit(kb.Enter)
+		o.until(`document.querySelectorAll('.several li').length === 2`, "Bob is not taken")
+		o.press("Create")
+	}
+	paging("600")
+	o.reads("Warehouse was created with the number 600.")
+	if made := fmt.Sprint(g.Do(t, "GET", confd+"/pagings", admin, "").List().Items); strings.Count(made, "firstname:Ada") != 1 || strings.Count(made, "firstname:Bob") != 1 {
+		t.Errorf("the paging is %s", made)
+	}
+	o.goTo("#/announcement", "New number to speak by")
+	paging("600")
+	o.reads("600 is taken by Warehouse.")
+	o.clean(t, "while they were made", "400")
+}

@@ -197,19 +197,8 @@ func declareGroupMembers(e *crud.Engine) {
 
 // nestedMembers lets a client write a group together with its members, with recursive=true: its users and its numbers, or one of them.
 func nestedMembers(e *crud.Engine) crud.Nested[Group] {
-	// Members are sent as they are read: what of a user is none of the membership's own is taken, and ignored.
 	body := func() *rest.Schema {
-		users, user := groupUsers.ListSchema(e), *rest.SchemaOf[GroupUser]()
-		user.Name, user.Properties = "GroupNestedUser", slices.Clone(user.Properties)
-		for i := range user.Properties {
-			p := &user.Properties[i]
-			if own := users.Items.Property(p.Name); own != nil {
-				p.Schema = own.Schema
-			} else {
-				p.ReadOnly = true
-			}
-		}
-		users.Items = &user
+		users := listAsShown[GroupUser](e, groupUsers)
 		numbers := *rest.SchemaOf[GroupMembers]().Property("extensions")
 		numbers.Required = false
 		return &rest.Schema{Type: "object", Name: "GroupNestedMembers", Nullable: true, Properties: []rest.Property{{Name: "users", Schema: users}, numbers}}

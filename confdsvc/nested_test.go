@@ -79,7 +79,8 @@ func counts(t *testing.T, db store.DB) map[string]int {
 	for _, table := range []string{
 		"confd_user", "confd_line", "confd_extension", "confd_voicemail", "confd_incall", "confd_endpoint_sip", "confd_endpoint_custom", "confd_sip_name",
 		"confd_user_line", "confd_line_extension", "confd_line_endpoint", "confd_user_voicemail", "confd_incall_extension", "confd_group_user",
-		"confd_group", "confd_group_number", "confd_destination", "audit",
+		"confd_group", "confd_group_number", "confd_destination", "confd_outcall", "confd_outcall_extension", "confd_outcall_trunk",
+		"confd_paging", "confd_paging_caller", "confd_paging_member", "audit",
 	} {
 		n, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM "+table)
 		if err != nil {

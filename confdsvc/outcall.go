@@ -98,7 +98,7 @@ func declareOutcalls(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Outcall]{
 		Path: "outcalls", Singular: "outcall", Param: "outcall_id", Table: "confd_outcall", Keys: []string{"id"},
 		About: "Calls to the outside: which numbers, and by which trunks.", Lists: []string{"name", "extensions", "trunks", "enabled"},
-		Order: columns, Filters: columns, Search: columns,
+		Order: columns, Filters: columns, Search: columns, Nested: []string{"extensions", "trunks"},
 	})
 	crud.Link[Outcall, Extension]{
 		Relation: outcallExtensions, RightHas: crud.AtMostOne, Row: crud.RowOf[dialling](),
@@ -106,12 +106,14 @@ func declareOutcalls(e *crud.Engine) {
 		RightShows: []crud.Show{crud.One(func(x *Extension) **OutcallRef { return &x.Outcall })},
 		Allow:      crud.All(crud.SameTenant, fits[Outcall](outcallExtension), crud.RightFree),
 	}.On(e)
+	nestsNumbers(e, outcallExtensions).On(e)
 	crud.Link[Outcall, Trunk]{
 		Relation: outcallTrunks, Position: "position", Only: []string{"set"},
 		LeftShows:  []crud.Show{crud.Many(func(o *Outcall) *[]OutcallTrunk { return &o.Trunks })},
 		RightShows: []crud.Show{crud.Many(func(t *Trunk) *[]OutcallRef { return &t.Outcalls })},
 		Set:        &crud.List{By: []string{"id"}, Repeated: "Cannot associate same trunk more than once."},
 	}.On(e)
+	nestsList[OutcallTrunk](e, outcallTrunks, "trunks", "").On(e)
 	crud.Link[Outcall, CallPermission]{
 		Relation:   outcallCallPermissions,
 		LeftShows:  []crud.Show{crud.Many(func(o *Outcall) *[]OutcallPermission { return &o.CallPermissions })},

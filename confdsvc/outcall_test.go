@@ -3,6 +3,8 @@ package confdsvc_test
 import (
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
@@ -73,5 +75,97 @@ func TestOutcall(t *testing.T) {
 		if got := at(c.Get("/incalls/"+incall.Text("id")).Object(), "destination.type"); got != "none" {
 			t.Errorf("the incall leads to %v", got)
 		}
+	})
+}
+
+// An outgoing call is made with its patterns and its trunks in one request that asks for it: all of it, or nothing.
+func TestOutcallIsMadeWhole(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		outside := c.Create("/contexts", object{"label": "out", "type": "outcall"})["name"]
+		first, second := c.Create("/trunks", object{}), c.Create("/trunks", object{})
+		pattern := func(exten string) object {
+			return object{"exten": exten, "context": outside, "prefix": "+33", "strip_digits": 1, "external_prefix": "1010", "caller_id": "+15551234"}
+		}
+		body := func(name string, patterns []any, trunks ...object) object {
+			list := []any{}
+			for _, one := range trunks {
+				list = append(list, object{"id": one["id"]})
+			}
+			return object{"name": name, "extensions": patterns, "trunks": list}
+		}
+		made := c.Do(http.MethodPost, "/outcalls?recursive=true", body("out", []any{pattern("_0X."), object{"exten": "_1X.", "context": outside}}, second, first)).Want(http.StatusCreated)
+		path := "/outcalls/" + made.Object().Text("id")
+		read := c.Get(path)
+		if read.Body != made.Body {
+			t.Errorf("it is %s, made was %s", read.Body, made.Body)
+		}
+		for attribute, want := range map[string]any{
+			"extensions.0.exten": "_0X.", "extensions.0.prefix": "+33", "extensions.0.external_prefix": "1010", "extensions.0.caller_id": "+15551234",
+			"extensions.0.strip_digits": 1, "extensions.1.prefix": nil, "extensions.1.strip_digits": 0, "trunks.0.id": second["id"], "trunks.1.id": first["id"],
+		} {
+			if got := at(read.Object(), attribute); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s is %v, want %v", attribute, got, want)
+			}
+		}
+
+		// What was read can be sent back; of a pattern that is there, what is not sent stays; and without recursive it all does.
+		c.Do(http.MethodPut, path+"?recursive=true", read.Object()).Want(http.StatusNoContent)
+		kept := []any{object{"id": at(read.Object(), "extensions.0.id")}, object{"id": at(read.Object(), "extensions.1.id")}}
+		c.Do(http.MethodPut, path+"?recursive=true", object{"extensions": kept}).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, path, body("out", []any{})).Want(http.StatusNoContent)
+		if now := c.Get(path).Body; now != read.Body {
+			t.Errorf("sent back, it is %s, and was %s", now, read.Body)
+		}
+		c.Do(http.MethodPut, path+"?recursive=true", object{"extensions": []any{object{"id": kept[0].(object)["id"], "prefix": nil}}, "trunks": []any{object{"id": first["id"]}}}).
+			Want(http.StatusNoContent)
+		now := c.Get(path).Object()
+		if at(now, "extensions.0.prefix") != nil || at(now, "extensions.0.caller_id") != "+15551234" || len(now["extensions"].([]any)) != 1 || len(now["trunks"].([]any)) != 1 {
+			t.Errorf("it is %v", now)
+		}
+
+		// What is refused leaves nothing.
+		many := make([]any, 10000)
+		for i := range many {
+			many[i] = pattern(fmt.Sprintf("_0%05d", i))
+		}
+		inside, theirs := c.Create("/contexts", object{"label": "in"})["name"], w.as(t, "b")
+		for said, wrong := range map[string]object{
+			"Longer than maximum length 1000":        body("many", many),
+			"Trunk was not found":                    body("theirs", []any{pattern("_2X.")}, theirs.Create("/trunks", object{})),
+			"Cannot associate same trunk more":       body("twice", []any{pattern("_2X.")}, first, first),
+			"ContextType 'internal' cannot":          body("inside", []any{pattern("_2X."), object{"exten": "123", "context": inside}}, first),
+			"{1: {'prefix'":                          body("prefix", []any{pattern("_2X."), object{"exten": "_3X.", "context": outside, "prefix": "abc"}}),
+			"Outcall is associated with a Extension": body("taken", []any{pattern("_2X."), pattern("_0X.")}, first),
+			"Context was not found":                  body("foreign", []any{object{"exten": "_2X.", "context": theirs.Create("/contexts", object{"label": "out", "type": "outcall"})["name"]}}),
+		} {
+			before := counts(t, db)
+			c.Do(http.MethodPost, "/outcalls?recursive=true", wrong).Want(http.StatusBadRequest).Says(said)
+			if after := counts(t, db); !reflect.DeepEqual(after, before) {
+				t.Errorf("%s: left something: %v, before %v", said, after, before)
+			}
+		}
+
+		// It takes the accesses of all that it contains, and what is denied cannot be nested.
+		needed := []string{"confd.outcalls.create", "confd.extensions.create", "confd.outcalls.*.extensions.*.update", "confd.outcalls.*.trunks.update"}
+		for i := 1; i < len(needed); i++ { // the gate checks the first
+			before := counts(t, db)
+			w.holding(t, slices.Delete(slices.Clone(needed), i, i+1)...).Do(http.MethodPost, "/outcalls?recursive=true", body("more", []any{pattern("_4X.")}, first)).
+				Want(http.StatusForbidden).Says(needed[i][len(needed[i])-6:])
+			if after := counts(t, db); !reflect.DeepEqual(after, before) {
+				t.Errorf("without %s it left something", needed[i])
+			}
+		}
+		w.holding(t, append(needed, "!confd.trunks."+first.Text("id")+".read")...).
+			Do(http.MethodPost, "/outcalls?recursive=true", body("more", []any{}, first)).Want(http.StatusForbidden)
+		extension := c.Create("/extensions", object{"exten": "_5X.", "context": outside})
+		for _, named := range []object{{"id": extension["id"]}, {"exten": "_5X.", "context": outside}} {
+			w.holding(t, append(needed, "!confd.extensions."+extension.Text("id")+".read")...).
+				Do(http.MethodPost, "/outcalls?recursive=true", body("more", []any{named})).Want(http.StatusForbidden)
+		}
+		w.holding(t, needed...).Do(http.MethodPost, "/outcalls?recursive=true", body("more", []any{pattern("_4X.")}, first)).Want(http.StatusCreated)
+		w.holding(t, "confd.outcalls.*.update").Do(http.MethodPut, path+"?recursive=true", object{"extensions": []any{object{"id": kept[0].(object)["id"], "prefix": "+44"}}}).
+			Want(http.StatusForbidden)
 	})
 }

@@ -49,7 +49,7 @@ func declarePagings(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Paging]{
 		Path: "pagings", Singular: "paging", Param: "paging_id", Table: "confd_paging", Keys: []string{"id"},
 		About: "Numbers by which users speak through the telephones of others.", Lists: []string{"number", "name", "members", "enabled"},
-		Order: columns, Filters: columns, Search: columns,
+		Order: columns, Filters: columns, Search: columns, Nested: []string{"callers", "members"},
 	})
 	for _, is := range []struct {
 		relation     crud.Relation[Paging, User]
@@ -63,5 +63,6 @@ func declarePagings(e *crud.Engine) {
 			Relation: is.relation, Path: is.several + "/users", Only: []string{"set"}, LeftShows: []crud.Show{crud.Many(is.users)},
 			Set: &crud.List{ID: "update_paging_" + is.one + "_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
 		}.On(e)
+		nestsList[UserRef](e, is.relation, is.several, "users").On(e)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// NestOf is a [Nested] attribute of objects of L that stands for the objects of R that a relation joins with them.
+// NestOf is a [Nested] attribute of objects of L that stands for the objects of R that a relation joins with them, each with the attributes
+// of its link, if the relation has a Row.
 //
 // A POST makes them, and links those that are named by their key; what else it has of these is not read. A PUT does so too, changes those that
 // are linked already, and takes the others away: what is sent is the whole list. To take an object away ends its link, and deletes it with
@@ -91,12 +92,23 @@ func (n *nest[L, R]) shaped(one *rest.Schema) *rest.Schema {
 	return &out
 }
 
+// ofLink returns the attributes of the link itself, which are sent beside those of its object. They are none of the object's struct.
+func (n *nest[L, R]) ofLink() (out []rest.Property) {
+	if n.Refers {
+		return nil
+	}
+	for _, p := range n.Relation.on(n.engine).row.Schema.Properties {
+		out = append(out, rest.Property{Name: p.Name, Schema: p.Schema})
+	}
+	return out
+}
+
 // body returns the schema of an object in a POST: a new one, or one that is named by its key.
 func (n *nest[L, R]) body() *rest.Schema {
 	k := collectionOf[R](n.engine)
 	out := *k.bodies().inner
 	out.Name, out.Key = collectionOf[L](n.engine).Schema.Name+"Nested"+k.Schema.Name, k.Keys[0]
-	out.Properties = slices.Clone(out.Properties)
+	out.Properties = slices.Concat(out.Properties, n.ofLink())
 	for i := range out.Properties {
 		p := &out.Properties[i]
 		p.Required = p.Required && !slices.Contains(n.Fills, p.Name)
@@ -113,7 +125,11 @@ func (n *nest[L, R]) body() *rest.Schema {
 func (n *nest[L, R]) partial() *rest.Schema {
 	k := collectionOf[R](n.engine)
 	out := *k.bodies().innerUpdate
-	out.Name, out.Properties = k.Schema.Name+"Nested", slices.Clone(out.Properties)
+	ofLink := n.ofLink()
+	if out.Name = k.Schema.Name + "Nested"; len(ofLink) > 0 {
+		out.Name = collectionOf[L](n.engine).Schema.Name + out.Name
+	}
+	out.Properties = slices.Concat(out.Properties, ofLink)
 	if key := out.Property(k.Keys[0]); key != nil {
 		key.ReadOnly = false
 	}
@@ -168,7 +184,7 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *declaratio
 		}
 		made = append(made, one)
 	}
-	err = n.associate(ctx, c, change, made)
+	err = n.associate(ctx, c, change, made, items)
 	if refused := (*linkError)(nil); errors.As(err, &refused) {
 		at := slices.IndexFunc(made, func(one *MadeOf[R]) bool { return any(one.Object) == refused.far })
 		if at >= 0 {
@@ -240,10 +256,13 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *declarat
 			return err
 		}
 	}
-	if n.Existing != nil {
-		i.found, err = n.Existing(ctx, c, change, i.fresh)
+	if n.Existing == nil {
+		return nil
 	}
-	return err
+	if i.found, err = n.Existing(ctx, c, change, i.fresh); err != nil || declaration.IsNull(i.found) {
+		return err
+	}
+	return k.NotDenied(change.Request, i.found, "read")
 }
 
 // named returns an object that is to be linked.
@@ -254,6 +273,9 @@ func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *declaratio
 		return declaration.Null[R](), err
 	}
 	o := found[0].(R)
+	if err := k.NotDenied(change.Request, o, "read"); err != nil {
+		return declaration.Null[R](), err
+	}
 	if owner, theirs := l.TenantOf(change.New), k.TenantOf(o); owner != theirs {
 		return declaration.Null[R](), n.engine.Style.DifferentTenants(l.Singular, owner, k.Singular, theirs)
 	}
@@ -314,23 +336,22 @@ func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, ow
 	return &MadeOf[R]{change.New, made}, err
 }
 
-// associate links the object with what was made, in this order.
-func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *declaration.Change[L], made []*MadeOf[R]) (err error) {
+// associate links the object with what was made of the items, in this order.
+func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *declaration.Change[L], made []*MadeOf[R], items []item[R]) (err error) {
 	if n.Refers {
 		return nil
 	}
-	objects := make([]any, len(made))
+	objects, sent := make([]any, len(made)), make([]any, len(made))
 	for i, one := range made {
-		objects[i] = one.Object
+		objects[i], sent[i] = one.Object, items[i].values
 	}
 	d := n.diff(change, change.New)
-	if declaration.IsNull(change.Old) {
-		return d.add(ctx, c, objects...)
+	if !declaration.IsNull(change.Old) {
+		if d.before, err = d.stored(ctx, c, nil); err != nil {
+			return err
+		}
 	}
-	if d.before, err = d.stored(ctx, c, nil); err != nil {
-		return err
-	}
-	return d.replace(ctx, c, objects, nil)
+	return d.replace(ctx, c, objects, sent)
 }
 
 // show returns what was made for each of some objects of L, as the reply of a POST shows it.
@@ -435,7 +456,8 @@ func (n RelationOf[L, R]) ListSchema(e *Engine) *rest.Schema { return n.on(e).Le
 
 // SetNested replaces the list of an object, as the operation of the relation's Set does, for a request that contains it.
 func (n RelationOf[L, R]) SetNested(ctx context.Context, c store.Conn, e *Engine, change *declaration.Change[L], value any) error {
-	return n.on(e).Left.setNested(ctx, c, &diff{request: change.Request, tenant: change.Tenant, object: change.New}, declaration.IsNull(change.Old), value)
+	d := &diff{request: change.Request, tenant: change.Tenant, object: change.New, nested: true}
+	return n.on(e).Left.setNested(ctx, c, d, declaration.IsNull(change.Old), value)
 }
 
 // setNested replaces the list of an object, which is fresh or was there, if the caller may do that by the list's own operation.

@@ -272,6 +272,10 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 		}
 		changed = true
 		if at >= 0 {
+			if doc := out.Properties[at].Schema.Doc; p.Schema.Doc == "" && doc != "" {
+				described := *p.Schema
+				described.Doc, p.Schema = doc, &described
+			}
 			out.Properties[at] = p
 		} else {
 			p.WriteOnly = suffix != "Created"

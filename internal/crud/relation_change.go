@@ -151,9 +151,8 @@ func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
 	return d.apply(ctx, c)
 }
 
-// replace makes these objects all that the object is linked with, in this order. items are what the client sent of each, or nil: then a
-// link that stays keeps its row.
-func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items []any) error {
+// replace makes these objects all that the object is linked with, in this order. items are what the client sent of each.
+func (d *diff) replace(ctx context.Context, c store.Conn, objects, items []any) error {
 	far := d.near.other
 	had, keys := make(map[string]*declaration.StoredLink, len(d.before)), make([]string, len(objects))
 	for i := range d.before {
@@ -170,11 +169,8 @@ func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items [
 		}
 		listed[keys[i]] = true
 		l, there := d.link(o), had[keys[i]]
-		var item map[string]any
-		if items != nil {
-			item, _ = items[i].(map[string]any)
-		}
-		if err := l.asSent(item, items != nil, there, i, sameOrder); err != nil {
+		item, _ := items[i].(map[string]any)
+		if err := l.asSent(item, there, i, sameOrder); err != nil {
 			return err
 		}
 		switch {
@@ -200,13 +196,16 @@ func (d *diff) replace(ctx context.Context, c store.Conn, objects []any, items [
 	return d.apply(ctx, c)
 }
 
-// asSent sets the row of a link in a list, and its place. there is the link as it is stored, or nil; at is where the item is in the list.
-func (l *link) asSent(item map[string]any, sent bool, there *declaration.StoredLink, at int, sameOrder bool) (err error) {
+// asSent sets the row of a link in a list, and its place. there is the link as it is stored, or nil; at is where the item is in the list. Of a
+// nested object that is linked already, the row keeps what is not sent, as the object does.
+func (l *link) asSent(item map[string]any, there *declaration.StoredLink, at int, sameOrder bool) (err error) {
 	d := l.change
 	r := d.near.relation
-	if !sent && there != nil {
-		l.row = there.Row
-	} else if l.row, err = r.row.From(item); err != nil {
+	var kept any
+	if there != nil && d.list == nil {
+		kept = there.Row
+	}
+	if l.row, err = r.row.From(item, kept); err != nil {
 		return err
 	}
 	if r.Left.Position == "" {
@@ -277,13 +276,18 @@ func (d *diff) apply(ctx context.Context, c store.Conn) error {
 }
 
 // mayDo refuses a caller who is denied an operation that would do a part of the change alone. For a change that is nested the caller must
-// also hold the access of one.
+// also hold the access of one, for what changes of a link as for the link.
 func (d *diff) mayDo() error {
 	if !d.nested && !rights.HasDenials(d.request) {
 		return nil
 	}
-	for _, l := range slices.Concat(d.ended, d.added) {
-		if l.ends && (d.nested || d.list != nil) { // the list that the caller read does not have what they may not read
+	parts := slices.Concat(d.ended, d.added)
+	if d.nested {
+		parts = append(parts, d.changed...)
+	}
+	for _, l := range parts {
+		// The list that the caller read does not have what they may not read; and a list that is nested does not take it.
+		if l.ends && (d.nested || d.list != nil) || d.nested && d.list != nil {
 			if err := rights.NotDenied(d.request, rights.Accesses(d.near.other.Entity, l.far, "read")...); err != nil {
 				return err
 			}

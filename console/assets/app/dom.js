@@ -110,8 +110,9 @@ export const brief = (value) => {
 		if (value.extensions?.length && !value.label) return brief(value.extensions);
 		if (value.firstname || value.lastname) return [value.firstname, value.lastname].filter(Boolean).join(' ');
 		if (value.start && value.end) return value.start === value.end ? String(value.start) : `${value.start} to ${value.end}`;
-		const name = named.find((key) => value[key] != null && value[key] !== '');
-		return name ? String(value[name]) : '';
+		const name = named.find((key) => value[key] != null && value[key] !== ''),
+			endpoint = (!name || name === 'id') && (value.endpoint_sip ?? value.endpoint_custom); // a trunk has no name of its own
+		return endpoint ? brief(endpoint) : name ? String(value[name]) : '';
 	}
 	return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value) ? moment(value) : String(value);
 };

@@ -77,7 +77,9 @@ export const makers = {
 	'conference-room': { key: 'confd/conferences', title: 'New conference room' },
 	'voice-menu': { key: 'confd/ivr', title: 'New menu' },
 	'opening-hours': { key: 'confd/schedules', title: 'New opening hours' },
+	'outgoing-route': { key: 'confd/outcalls', title: 'New outgoing route' },
 	trunk: { key: 'confd/trunks', title: 'New trunk' },
+	announcement: { key: 'confd/pagings', title: 'New number to speak by' },
 	'parking-place': { key: 'confd/parkinglots', title: 'New parking place' },
 };
 

@@ -50,8 +50,18 @@ const takenBy = async (exten, context) => {
 };
 
 // number is a field that reads { exten, context }, or nothing if it is left empty. Type is the kind of context in which the number is; of names
-// its ranges there ("user_ranges"), if numbers of this kind have any. Covers are the first words of the paths that are about it.
-export const number = async ({ type, of = '', label = 'Number', required = true, note = '', covers = ['extensions'], fresh: named }) => {
+// its ranges there ("user_ranges"), if numbers of this kind have any. Covers are the first words of the paths that are about it. Spelled is the
+// number, or the pattern of numbers, that what is typed stands for.
+export const number = async ({
+	type,
+	of = '',
+	label = 'Number',
+	required = true,
+	note = '',
+	covers = ['extensions'],
+	fresh: named,
+	spelled = (typed) => typed,
+}) => {
 	const contexts = /** @type {Paged} */ (resources.get('confd/contexts')),
 		{ service } = contexts;
 	const {
@@ -95,13 +105,14 @@ export const number = async ({ type, of = '', label = 'Number', required = true,
 	};
 	let wrong; // what the look-up has found, with what one can do
 	const check = async () => {
-		const value = exten.input.value.trim();
+		const typed = exten.input.value.trim(),
+			value = spelled(typed);
 		wrong = undefined;
 		if (value === '') return;
 		const one = await lookUp();
 		if (!one) return;
 		const owner = await takenBy(value, one.name).catch(() => undefined);
-		if (owner) wrong = [`${value} is taken by `, owner, '.'];
+		if (owner) wrong = [`${typed || 'This'} is taken by `, owner, '.'];
 		else if (of && /^\d{1,16}$/.test(value) && !one[of].some((r) => holds(r, value)))
 			wrong = [
 				`${value} is outside of the numbers that ${brief(one)} has for this. `,
@@ -176,7 +187,7 @@ export const number = async ({ type, of = '', label = 'Number', required = true,
 				return Object.assign(new Error(String(text[0])), { said: true });
 			};
 			if (!first) return required ? new Error('Make a context first.') : undefined;
-			const value = exten.input.value.trim();
+			const value = spelled(exten.input.value.trim());
 			if (value === '') return required ? refused(exten, 'A number is needed.') : undefined;
 			const name = context.read();
 			if (name instanceof Error || !name) return refused(context, name?.message ?? 'Numbers live in a context: choose one.');

@@ -92,16 +92,21 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 	};
 };
 
-// several are objects that one picks one after the other, and puts in an order: Enter takes what was typed, if one object alone is meant. Its
-// read returns what valueOf says of each.
-/** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any) => Control} */
-export const several = (resource, valueOf, attributes) => {
-	const { input, element, shows, search, read } = picker(resource, valueOf, {
-		placeholder: 'Type to find',
-		form: '', // Enter adds, and does not send the form
-		...attributes,
-	});
-	const taken = []; // each with its name and its value
+// several are objects that one picks one after the other, of those that a query leaves, and puts in an order: Enter takes what was typed, if one
+// object alone is meant. Those of preset are taken to begin with. Its read returns what valueOf says of each.
+/** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any, options?: { query?: any, preset?: any[] }) => Control} */
+export const several = (resource, valueOf, attributes, { query, preset = [] } = {}) => {
+	const { input, element, shows, search, read } = picker(
+		resource,
+		valueOf,
+		{
+			placeholder: 'Type to find',
+			form: '', // Enter adds, and does not send the form
+			...attributes,
+		},
+		{ query },
+	);
+	const taken = preset.map((one) => ({ name: brief(one), value: valueOf(one) }));
 	const list = h('ol', { class: 'several' });
 	const draw = (focused) => {
 		put(

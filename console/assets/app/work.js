@@ -1,13 +1,13 @@
 // The pages of the work: each makes what a person means, of several objects, by one form and one request: all of it, or nothing.
 import { call } from './api.js';
-import { bodyOf, idOf, may, resources, takes } from './definitions.js';
+import { bodyOf, fill, idOf, may, mayDo, operation, resources, takes } from './definitions.js';
 import { h, lead, put } from './dom.js';
 import { fields, labelled } from './fields.js';
 import { form } from './form.js';
 import { reveal } from './login.js';
 import { makers } from './menu.js';
 import { number } from './number.js';
-import { several } from './picker.js';
+import { asksFirst, objectBy, several } from './picker.js';
 import { crumbs } from './shown.js';
 import { week } from './week.js';
 
@@ -75,8 +75,80 @@ const provider = {
 	},
 };
 
+const firstPage = async (resource, query) => (await call('GET', resource.service.prefix + resource.path, { query: { limit: 100, ...query } })).data.items;
+
+// ways are the trunks by which calls go out, in an order: one at least.
+const ways = async () => {
+	const trunks = resources.get('confd/trunks');
+	if (!trunks || !may(trunks.list)) return [];
+	const none = (await firstPage(trunks, { limit: 1 })).length === 0;
+	const pick = (attributes) => {
+		const control = several(/** @type {Collection} */ (trunks), (t) => t.id, attributes);
+		const read = () => {
+			const value = control.read();
+			return value.length === 0 ? new Error(none ? 'There is no trunk by which calls could go: make one first.' : 'Choose a trunk by which calls go.') : value;
+		};
+		return { ...control, element: none ? [control.element, h('a', { class: 'button', href: '#/trunk' }, makers.trunk.title)] : control.element, read };
+	};
+	return [
+		labelled('trunks', 'Trunks', pick, { required: true, note: none ? 'There is none yet.' : 'In the order in which they are tried. Type a name, and Enter.' }),
+	];
+};
+
+// dialers are the contexts of telephones that may dial what the page makes, if the token may say so. One that is the only one is chosen.
+const dialers = async () => {
+	const contexts = /** @type {Paged} */ (resources.get('confd/contexts')),
+		includes = operation('associate_context_contexts');
+	if (!may(contexts.list) || !mayDo('create_bulk') || !includes) return [];
+	const inside = (await firstPage(contexts, { type: 'internal' })).filter((c) => may(includes, c.id));
+	const options = { query: { type: 'internal' }, preset: inside.length === 1 ? inside : [] };
+	return [
+		labelled('dialers', 'Whose telephones may dial it', (attributes) => several(contexts, (c) => c.id, attributes, options), {
+			note: 'The contexts that their numbers live in.',
+		}),
+	];
+};
+
+// included are the operations by which some contexts include the one of a name, as they are now: what somebody else changes meanwhile stays.
+const included = async (name, into) => {
+	const contexts = /** @type {Paged} */ (resources.get('confd/contexts')),
+		outside = await objectBy(contexts, 'name', name);
+	const all = await Promise.all(
+		into.map(async (id) => {
+			const { data, headers } = await call('GET', contexts.service.prefix + fill(contexts.itemPath, id));
+			return (
+				!data.contexts.some((c) => c.id === outside.id) && {
+					method: 'PUT',
+					path: `/contexts/${id}/contexts`,
+					body: { contexts: [...data.contexts, outside].map((c) => ({ id: c.id })) },
+					if_match: headers.get('ETag'),
+				}
+			);
+		}),
+	);
+	return all.filter(Boolean);
+};
+
+// pagingNumber is the field of a number that no other paging may have.
+const pagingNumber = (service, schema) => {
+	const [field] = asked(service, { number: { ...schema.properties.number, title: 'Number', description: 'Dialled after the code of pagings.' } }, ['number']),
+		pagings = /** @type {Paged} */ (resources.get('confd/pagings'));
+	let owner;
+	asksFirst(field.input, async () => {
+		owner = await objectBy(pagings, 'number', field.input.value.trim()).catch(() => undefined);
+	});
+	const read = () => {
+		if (!owner) return field.read();
+		field.refuse(`${owner.number} is taken by `, h('a', { href: `#/${pagings.key}/${owner.id}` }, owner.name || 'another paging'), '.');
+		return Object.assign(new Error(), { said: true });
+	};
+	return { ...field, read };
+};
+
+const users = (uuids = []) => ({ users: uuids.map((uuid) => ({ uuid })) });
+
 // works are the pages by their addresses: which attributes of the objects that they make they ask for, and which fields of their own they
-// have, above these and below. Body makes the request of the values; said is what is told of it then.
+// have, above these and below. Body makes the request of the values, and beside what else changes with it; said is what is told of it then.
 const works = {
 	telephone: {
 		about: 'A person with a telephone: its login is shown next.',
@@ -101,7 +173,7 @@ const works = {
 			await number({ type: 'internal', of: 'group_ranges', fresh: 'Inside' }),
 			...picked('members', 'Members', 'confd/users', (u) => u.uuid, 'In the order in which they ring. Type a name, and Enter.'),
 		],
-		body: ({ number: one, members = [], ...rest }) => ({ ...rest, ...numbers(one), members: { users: members.map((uuid) => ({ uuid })) } }),
+		body: ({ number: one, members, ...rest }) => ({ ...rest, ...numbers(one), members: users(members) }),
 		said: ({ label, number: one }) => `${label} was created${withNumber(one)}.`,
 	},
 	'incoming-number': {
@@ -161,6 +233,40 @@ const works = {
 		},
 		said: ({ label }) => `${label} was created. An outgoing call can go by it.`,
 	},
+	'outgoing-route': {
+		about: 'What is dialled to call the outside, and by which carriers these calls go.',
+		names: ['name'],
+		below: async () => [
+			await number({
+				type: 'outcall',
+				label: 'Dialled before the number',
+				required: false,
+				note: 'Such as 0. It is taken away again. Leave it empty if numbers are dialled as they are.',
+				fresh: 'To the outside',
+				spelled: (typed) => `_${typed}X.`,
+			}),
+			...(await ways()),
+			...(await dialers()),
+		],
+		body: ({ number: { exten, context }, trunks = [], dialers: _, ...rest }) => ({
+			...rest,
+			extensions: [{ exten, context, strip_digits: exten.length - '_X.'.length }],
+			trunks: trunks.map((id) => ({ id })),
+		}),
+		beside: ({ number: { context }, dialers = [] }) => included(context, dialers),
+		said: ({ name }) => `${name} was created: calls go out by it.`,
+	},
+	announcement: {
+		about: 'A number by which some speak through the telephones of others, which answer by themselves.',
+		names: ['name', 'duplex'],
+		above: async (service, schema) => [pagingNumber(service, schema)],
+		below: async () => [
+			...picked('callers', 'Who may speak', 'confd/users', (u) => u.uuid, 'Nobody else can dial it. Type a name, and Enter.'),
+			...picked('members', 'Whose telephones speak', 'confd/users', (u) => u.uuid, 'The first 100 of them.'),
+		],
+		body: ({ callers, members, ...rest }) => ({ ...rest, callers: users(callers), members: users(members) }),
+		said: ({ name, number: one }) => `${name || 'The paging'} was created with the number ${one}.`,
+	},
 	'parking-place': {
 		about: 'A number to which one transfers a call that somebody else then takes up at one of its slots.',
 		names: ['name', 'slots_start', 'slots_end', 'timeout'],
@@ -168,6 +274,20 @@ const works = {
 		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
 		said: ({ name, number: one }) => `${name || 'The place'} was created${withNumber(one)}.`,
 	},
+};
+
+// make makes an object with all that is in it, and does what else changes with it: all of it, or nothing.
+/** @type {(resource: any, body: any, beside: any[]) => Promise<any>} */
+const make = async ({ service: { prefix }, path, create }, body, beside) => {
+	const recursive = takes(create, 'recursive') ? 'true' : '';
+	if (beside.length === 0) return (await call('POST', prefix + path, { query: { recursive }, body })).data;
+	try {
+		const operations = [{ method: 'POST', path: `${path}?recursive=${recursive}`, body }, ...beside];
+		return (await call('POST', `${prefix}/bulk`, { body: { operations } })).data.results[0].body;
+	} catch (problem) {
+		problem.messages = problem.messages?.map((message) => message.replace(/^operations\[\d+\]: /, ''));
+		throw problem;
+	}
 };
 
 // show shows the page of an address.
@@ -199,10 +319,7 @@ export const show = async (main, address) => {
 				more: below,
 				action: 'Create',
 				send: async (values) => {
-					const { data } = await call('POST', service.prefix + resource.path, {
-						query: { recursive: takes(resource.create, 'recursive') ? 'true' : '' },
-						body: work.body(values),
-					});
+					const data = await make(resource, work.body(values), (await work.beside?.(values)) ?? []);
 					reveal(data.lines?.[0]?.endpoint_sip?.uuid);
 					lead(`#/${resource.key}/${encodeURIComponent(idOf(resource.parameter, data))}`, work.said(values));
 				},

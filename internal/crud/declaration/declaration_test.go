@@ -112,7 +112,7 @@ func TestRow(t *testing.T) {
 		Paid bool   `db:"paid" json:"paid" default:"true"`
 	}
 	row := declaration.RowOf[loan]()
-	sent, err := row.From(map[string]any{"days": json.Number("3")})
+	sent, err := row.From(map[string]any{"days": json.Number("3")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,11 +76,14 @@ func (r *Row) Texts(links []StoredLink) []string {
 	return out
 }
 
-// From returns the row that an item of a list describes: its values, and the defaults of the others.
-func (r *Row) From(item map[string]any) (any, error) {
+// From returns the row that an item of a list describes: its values, and of the others those of kept or, if that is nil, the defaults.
+func (r *Row) From(item map[string]any, kept any) (any, error) {
 	row, err := r.Fresh()
 	if err != nil {
 		return nil, err
+	}
+	if kept != nil {
+		reflect.ValueOf(row).Elem().Set(reflect.ValueOf(kept).Elem())
 	}
 	return row, r.Schema.Object(item).Into(row)
 }
