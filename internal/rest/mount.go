@@ -192,12 +192,12 @@ func CheckAccess(service string, op *Operation) error {
 	return nil
 }
 
-// names are the named schemas of a service's definition.
-type names map[string]*Schema
+// names are the named schemas of a service's definition: by each name the schemas that say the same.
+type names map[string][]*Schema
 
 // checkNames checks that no two schemas of the operations share a name: in the definition, one would stand for both.
 func checkNames(ops []Operation) error {
-	seen := names{"Error": {Name: "Error"}, "Problem": {Name: "Problem"}} // the names of the refusals' schemas
+	seen := names{"Error": {{Name: "Error"}}, "Problem": {{Name: "Problem"}}} // the names of the refusals' schemas
 	for i := range ops {
 		op := &ops[i]
 		for _, s := range append(slices.Collect(maps.Values(op.Replies)), op.Body, op.Reply) {
@@ -219,13 +219,14 @@ func (n names) add(s *Schema) error {
 		return nil
 	}
 	if s.Name != "" {
-		if known := n[s.Name]; known == nil {
-			n[s.Name] = s
-		} else if sameObject(known, s) {
+		known := n[s.Name]
+		if slices.ContainsFunc(known, func(one *Schema) bool { return sameObject(one, s) }) {
 			return nil
-		} else if !sameDefinition(known, s) {
+		}
+		if len(known) > 0 && !sameDefinition(known[0], s) {
 			return fmt.Errorf("two schemas are called %q", s.Name)
 		}
+		n[s.Name] = append(known, s)
 	}
 	if s.Union != nil {
 		for _, k := range s.Union.Kinds {
@@ -259,11 +260,11 @@ func sameObject(a, b *Schema) bool {
 	}
 }
 
-// sameDefinition compares the definitions of two schemas of one name.
+// sameDefinition compares the definitions of two schemas of one name. Those of the named schemas in them are compared by themselves.
 func sameDefinition(a, b *Schema) bool {
 	written := func(s *Schema) object {
-		d := definer{Service: &Service{}, schemas: object{}}
-		return object{"it": d.inline(s.bare()), "others": d.schemas}
+		d := definer{Service: &Service{}, namesAlone: true}
+		return d.inline(s.bare())
 	}
 	return reflect.DeepEqual(written(a), written(b))
 }

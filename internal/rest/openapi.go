@@ -128,8 +128,9 @@ func tagsOf(s *Service, ops []Operation) []object {
 type definer struct {
 	*Service
 
-	schemas object
-	err     error
+	schemas    object
+	namesAlone bool // named schemas are referred to, and not written
+	err        error
 }
 
 func (d *definer) fail(err error) {
@@ -400,7 +401,7 @@ func (d *definer) schema(s *Schema) object {
 
 // component writes a named schema once.
 func (d *definer) component(s *Schema) {
-	if _, ok := d.schemas[s.Name]; ok {
+	if _, ok := d.schemas[s.Name]; ok || d.namesAlone {
 		return
 	}
 	d.schemas[s.Name] = object{} // while it is being written

@@ -371,7 +371,13 @@ func TestSchemasOfOneName(t *testing.T) {
 		}
 		return rest.SchemaOf[clash]()
 	}
-	for name, schemas := range map[string][]*rest.Schema{"clash": {one(), two()}, "Error": {rest.SchemaOf[Error]()}} {
+	around := func(inner *rest.Schema) *rest.Schema {
+		return &rest.Schema{Name: "around", Type: "object", Properties: []rest.Property{{Name: "inner", Schema: inner}}}
+	}
+	for name, schemas := range map[string][]*rest.Schema{
+		"clash": {one(), two()}, "Error": {rest.SchemaOf[Error]()}, `clash" within`: {around(one()), around(two())},
+	} {
+		name, _, _ := strings.Cut(name, `"`)
 		var ops []rest.Operation
 		for i, schema := range schemas {
 			ops = append(ops, rest.Operation{Method: http.MethodGet, Path: "/x/" + string(rune('a'+i)), Reply: schema})

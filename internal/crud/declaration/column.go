@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/georgysavva/scany/v2/dbscan"
@@ -69,8 +70,17 @@ type Column struct {
 	Of        string
 }
 
-// ColumnsOf reads the tags of T.
-func ColumnsOf(t reflect.Type) []Column { return columnsWithin(t, "", "", nil) }
+// ColumnsOf reads the tags of T, once. The caller may not change what it returns.
+func ColumnsOf(t reflect.Type) []Column {
+	read, ok := columns.Load(t)
+	if !ok {
+		read, _ = columns.LoadOrStore(t, columnsWithin(t, "", "", nil))
+	}
+	return read.([]Column)
+}
+
+// columns are those of types: each a []Column by its reflect.Type.
+var columns sync.Map
 
 // columnsWithin reads the tags of a struct whose column names begin with prefix.
 func columnsWithin(t reflect.Type, prefix, scan string, index []int) []Column {

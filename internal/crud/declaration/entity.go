@@ -76,7 +76,7 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 		Entity: &Entity{
 			Base: base, Path: r.Path, Singular: r.Singular, Param: r.Param, Title: r.Title, Rel: cmp.Or(r.Rel, Underscored(r.Path)), Table: r.Table,
 			Owner: cmp.Or(r.Owner, TenantColumn), Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists,
-			Of: of, Columns: ColumnsOf(of),
+			Of: of, Columns: slices.Clone(ColumnsOf(of)),
 			byName: map[string]Column{}, Schema: rest.SchemaFor(of), Only: r.Only, Nested: r.Nested, Search: r.Search, Subtree: r.Subtree,
 			Searches: len(r.Search) > 0 || r.SearchText != "" || len(r.Found) > 0, KeptBeside: map[string][]string{},
 		},
