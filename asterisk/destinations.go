@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -51,6 +53,17 @@ func (p *plan) lead(tenantUUID string, d *confdsvc.Destination) []step {
 
 // nowhere ends a call that leads nowhere.
 var nowhere = step{"Goto", "ringfence-end,nowhere,1"}
+
+// leadsOn returns the steps of the destination of a tenant's object. If it leads nowhere, and not because that was chosen, it is named as left out.
+func (p *plan) leadsOn(of leftout.Omission, attribute string, to *confdsvc.Destination) []step {
+	if steps := p.lead(of.TenantUUID, to); steps != nil {
+		return steps
+	}
+	if kind, _ := to.Kind(); kind != "none" {
+		p.optionOf(of, "")(attribute, "it leads nowhere: what it leads to is gone, disabled or left out")
+	}
+	return []step{nowhere}
+}
 
 // longestRing is for how many seconds a user or a group rings at most: Asterisk would ring for ever with 0, and every call that
 // nobody takes would stay.
@@ -114,6 +127,23 @@ func (p *plan) sound(tenantUUID, name string) string {
 	default:
 		return p.options.Sounds + "/" + own.UUID + "/" + file
 	}
+}
+
+// soundFault says why callers do not hear what a tenant calls a sound, or nothing. Which sounds Asterisk brings is not known here.
+func (p *plan) soundFault(tenantUUID, name string) string {
+	category, file, _ := strings.Cut(name, "/")
+	own := p.sounds[[2]string{tenantUUID, category}]
+	switch {
+	case name == "":
+		return ""
+	case own != nil && p.options.Sounds == "":
+		return "there is no folder of sounds that Asterisk reads"
+	case p.sound(tenantUUID, name) == "":
+		return "it is no name of a sound: a whole path or an address is not played"
+	case own != nil && category != systemSounds && !slices.ContainsFunc(own.Files.V, func(f confdsvc.SoundFile) bool { return f.Name == file }):
+		return "the category of sounds has none of this name"
+	}
+	return ""
 }
 
 func toSound(p *plan, tenantUUID string, to *confdsvc.ToSound) []step {

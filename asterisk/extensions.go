@@ -268,7 +268,9 @@ func (p *plan) finds(context string, seen map[string]bool, has func(context stri
 var extenForm = regexp.MustCompile(`^(\+?[*#0-9]{1,40}|_\+?([*#0-9XxZzNn]|\[[0-9*#-]+\])+[.!]?)$`)
 
 // isExten reports whether Asterisk reads a number as the number or the pattern that it is.
-func isExten(exten string) bool { return len(exten) <= 40 && extenForm.MatchString(exten) }
+func isExten(exten string) bool {
+	return len(exten) <= 40 && extenForm.MatchString(exten) && !conf.HoldsNothing(exten)
+}
 
 // isDigits reports whether a text is a number without anything else.
 func isDigits(s string) bool {

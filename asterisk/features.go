@@ -2,6 +2,8 @@ package asterisk
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
@@ -15,7 +17,7 @@ func init() {
 // writeFeatures writes the codes that work during a call, for whom Dial's options let use them, and the code that picks up a call
 // that rings in one's group: that of the pickup of one number, without the number, or the section's own while there is none.
 func writeFeatures(p *plan, w *conf.Writer) {
-	const file, general = "features.conf", "features/general"
+	const file, general, featuremap, applicationmap = "features.conf", "features/general", "features/featuremap", "features/applicationmap"
 	w.Section("general")
 	pickup, _ := openCode(p.features["pickup"])
 	pickup = strings.TrimSpace(pickup)
@@ -25,9 +27,26 @@ func writeFeatures(p *plan, w *conf.Writer) {
 	}
 	w.Set("pickupexten", cmp.Or(pickup, typed))
 	p.writeOptionsOf(w, file, general, "pickupexten")
+	// Of two actions with the same keys Asterisk would do one, and nobody could tell which.
 	w.Section("featuremap")
-	p.writeOptionsOf(w, file, "features/featuremap")
+	taken, twice := map[string]bool{}, []string(nil)
+	isTaken := func(section, option, keys string) bool {
+		if taken[keys] {
+			p.leave(leftout.Omission{Kind: "section", Key: file, Name: section, Option: option}, "another action has these keys")
+			return true
+		}
+		taken[keys] = true
+		return false
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Section(featuremap))) {
+		if isTaken(featuremap, name, p.Section(featuremap)[name]) {
+			twice = append(twice, name)
+		}
+	}
+	p.writeOptionsOf(w, file, featuremap, twice...)
 	// The keys for recordings start what Asterisk itself has for them, and no application.
-	w.Set("automixmon", p.Section("features/applicationmap")["togglerecord"])
+	if keys := p.Section(applicationmap)["togglerecord"]; !isTaken(applicationmap, "togglerecord", keys) {
+		w.Set("automixmon", keys)
+	}
 	w.Section("applicationmap")
 }

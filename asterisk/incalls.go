@@ -27,12 +27,8 @@ func writeIncalls(p *plan, w *conf.Writer) {
 		steps = append(steps, p.preprocess(named, i.PreprocessSubroutine)...)
 		steps = append(steps, p.opens(i.TenantUUID, p.IncallSchedule[i.ID])...)
 		steps = append(steps, callerIDRule(i.CallerIDMode, i.CallerIDName)...)
-		steps = append(steps, p.plays(i.TenantUUID, "Playback", i.GreetingSound)...)
-		to := p.lead(i.TenantUUID, &i.Destination)
-		if to == nil {
-			to = []step{nowhere}
-		}
-		p.writeEntry(w, entry{exten: named.Key, about: named.Name, steps: append(steps, to...)})
+		steps = append(steps, p.plays(named, "greeting_sound", "Playback", i.GreetingSound)...)
+		p.writeEntry(w, entry{exten: named.Key, about: named.Name, steps: append(steps, p.leadsOn(named, "destination", &i.Destination)...)})
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // leftOut returns what the files lack of a snapshot, a line for each.
 func leftOut(tb testing.TB, s *confdsvc.Snapshot) (lines []string) {
 	tb.Helper()
-	_, left, err := asterisk.Generate(s, asterisk.Options{Interfaces: []string{"DAHDI/*"}, Own: []string{"pbx.example"}})
+	_, left, err := asterisk.Generate(s, asterisk.Options{Interfaces: []string{"DAHDI/*"}, Own: []string{"pbx.example"}, Sounds: "/sounds"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -58,6 +58,26 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 				"the option preprocess_subroutine of user " + bob + " (Bob), tenant acme: Asterisk's own extensions.conf has no context [subroutine-before]",
 			},
 		},
+		"menus that are silent, or lead nowhere": {
+			func(s *confdsvc.Snapshot) {
+				s.Sounds = []*confdsvc.Sound{{TenantUUID: acme, UUID: "menus", Name: "menus"}}
+				s.Sounds[0].Files.V = []confdsvc.SoundFile{{Name: "hello"}}
+				s.Menus = []*confdsvc.IVR{read[confdsvc.IVR](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Main", "greeting_sound": "menus/hello",
+					"menu_sound": "/var/spool/asterisk/voicemail/x", "invalid_sound": "pbx-invalid", "abort_sound": "menus/bye", "choices": [
+					{"exten": "1", "destination": {"type": "user", "user_id": 99}}, {"exten": "2", "destination": {"type": "none"}},
+					{"exten": "3", "destination": {"type": "user", "user_id": 1}}, {"exten": "_[9-0]", "destination": {"type": "none"}}]}`)}
+				s.Incalls[0].Destination, s.Incalls[0].GreetingSound = *to(t, `{"type": "ivr", "ivr_id": 9}`), new("http://x/y")
+			},
+			[]string{
+				"the option greeting_sound of incall 1, tenant acme: it is no name of a sound",
+				"the option destination of incall 1, tenant acme: it leads nowhere",
+				"the option menu_sound of ivr 1 (Main), tenant acme: it is no name of a sound",
+				"the option abort_sound of ivr 1 (Main), tenant acme: the category of sounds has none of this name",
+				"the option choices.1 of ivr 1 (Main), tenant acme: it leads nowhere",
+				"the option choices.2 of ivr 1 (Main), tenant acme: it leads nowhere",
+				"the option choices._[9-0] of ivr 1 (Main), tenant acme: it is no number",
+			},
+		},
 		"no login":    {login(), []string{his + "its endpoint has no login"}},
 		"no password": {login([]string{"username", "bob"}), []string{his + "its endpoint has no login"}},
 		"a blank":     {login([]string{"username", "bob"}, []string{"password", "secret "}), []string{his + "the password of its endpoint begins or ends with a blank"}},
@@ -66,7 +86,10 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 		},
 		"a disabled user": {
 			func(s *confdsvc.Snapshot) { s.Users[0].Enabled = new(false) },
-			[]string{hers + "its user is disabled", "line 2 (alice-web) of Alice, tenant acme: its user is disabled"},
+			[]string{
+				hers + "its user is disabled", "line 2 (alice-web) of Alice, tenant acme: its user is disabled",
+				"the option destination of incall 1, tenant acme: it leads nowhere",
+			},
 		},
 		"no endpoint":                {func(s *confdsvc.Snapshot) { delete(s.LineSIP, 3) }, []string{"line 3 of Bob, tenant acme: it has no endpoint"}},
 		"another tenant's endpoint":  {func(s *confdsvc.Snapshot) { s.Endpoints[2].TenantUUID = other }, []string{his + "it has no endpoint of its tenant"}},

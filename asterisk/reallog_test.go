@@ -95,6 +95,8 @@ var expected = []expectation{
 	expect(`WARNING.* Taskprocessor 'stasis/m:manager:core-\w+' queue reached`, "what the managers are told of 200 calls at once waits for a busy machine"),
 	expect(`WARNING.* Call limit reached: limit=`, "docs/asterisk.md"),
 	expect(`WARNING.* Abnormal 'Gosub\(ringfence-limit,leg,1`, "calls at the very same moment, of which some are too many"),
+	expect(`ERROR\[\d+\] stasis\.c: Internal error: subscription has invalid topic\s*$`, "two threads of res_pjsip_refer stop watching one transfer at the same moment: "+
+		"that of who is handed on, and the one that hears of their next call. Nothing follows from it"),
 	// Of telephones that hang up just now.
 	expect(`ERROR.* iostream\.c: SSL_shutdown\(\) failed`, "a browser is closed"),
 	expect(`WARNING.* Failed to playback file 'conf-\w+' to channel|No audio available on|Couldn't read username|Unable to write frametype`, "while Asterisk plays, asks or records"),

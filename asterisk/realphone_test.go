@@ -213,6 +213,7 @@ func (p *phone) asked(m *message) {
 		if itself := strings.Contains(m.get("Call-Info"), "answer-after=0") && strings.Contains(m.get("Alert-Info"), "alert-autoanswer"); does == "answer" || itself && does != "busy" {
 			c.speak(m.body)
 			p.mu.Lock() // who calls finds it told as soon as they hear of it, and nobody before it has answered
+			c.unsure = true
 			if respond("200 OK", to, p.sdp(false)); itself {
 				p.events = append(p.events, "answers itself")
 			}
@@ -228,6 +229,11 @@ func (p *phone) asked(m *message) {
 			p.forget(c)
 		}
 	case "ACK":
+		if c != nil {
+			p.mu.Lock()
+			c.unsure = false
+			p.mu.Unlock()
+		}
 	case "BYE":
 		respond("200 OK", "", "")
 		if c != nil {

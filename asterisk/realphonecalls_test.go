@@ -23,6 +23,7 @@ type call struct {
 	invite     *message
 	media      string // what the other side has said of its media
 	stop       func() // ends the audio
+	unsure     bool   // it has been answered, and the other side may not know that: before, it may not be hung up (RFC 3261, 15)
 	done       bool
 }
 
@@ -130,11 +131,19 @@ var tagForm = regexp.MustCompile(`;tag=([^;>]+)`)
 func (c *call) hangUp() {
 	c.p.t.Helper()
 	c.quiet()
+	wait(c.p.t, "the acknowledgement of the call of "+c.p.name+", or its end", func() bool { return !c.answered() || c.over() }, nil)
 	if c.over() {
 		return
 	}
 	c.within("BYE", nil, "")
 	c.p.forget(c)
+}
+
+// answered reports whether the call has been answered, and that is not acknowledged yet.
+func (c *call) answered() bool {
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	return c.unsure
 }
 
 func (c *call) over() bool {
@@ -221,6 +230,9 @@ func (c *call) answer() {
 			headers = append(headers, h)
 		}
 	}
+	c.p.mu.Lock()
+	c.unsure = true
+	c.p.mu.Unlock()
 	c.p.send("SIP/2.0 200 OK", append(headers, [2]string{"To", c.local}, [2]string{"Contact", c.p.contact()}), c.p.sdp(false))
 	c.speak(c.invite.body)
 }

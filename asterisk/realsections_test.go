@@ -33,14 +33,14 @@ func TestRealSections(t *testing.T) {
 		"pjsip/global":                   {"user_agent": "Mine (1)", "max_forwards": "60", "regcontext": "default"},
 		"pjsip/system":                   {"timer_t1": "400"},
 		"features/general":               {"transferdigittimeout": "6", "xfersound": "digits/1"},
-		"features/featuremap":            {"blindxfer": "#1", "atxfer": "#2"},
+		"features/featuremap":            {"blindxfer": "#1", "atxfer": "#2", "disconnect": "#1"},
 		"features/applicationmap":        {"togglerecord": "#3"},
 		"rtp/general":                    {"rtpstart": "11000", "rtpend": "12000", "strictrtp": "seqno"},
 		"confbridge/wazo_default_bridge": {"type": "bridge", "mixing_interval": "40", "record_command": "/bin/false"},
 		"confbridge/wazo_default_user":   {"quiet": "yes", "nothing": "x"},
 	}
 	a.set(s)
-	if job := a.job(); job.LeftOut.Total != 3 {
+	if job := a.job(); job.LeftOut.Total != 4 {
 		t.Errorf("left out are %v", job.LeftOut.Items)
 	}
 	a.clean("other sections")

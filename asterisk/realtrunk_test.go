@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
-// startCarrier starts a second Asterisk, at which the company may register, and which calls it.
+// startCarrier starts a second Asterisk, at which the company may register, which calls it, and which answers whom it calls.
 func startCarrier(t *testing.T) *pbxUnderTest {
 	t.Helper()
 	b := bootReal(t)
@@ -43,6 +43,10 @@ match = 127.0.0.1
 	if err := os.WriteFile(b.dir+"/etc/pjsip.conf", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(b.dir+"/etc/extensions.conf", []byte("[nothing]\nexten => _X.,1,Answer()\nsame => n,Wait(600)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.cli("dialplan reload")
 	b.cli("module reload res_pjsip.so")
 	b.cli("module reload res_pjsip_endpoint_identifier_ip.so")
 	return b
@@ -144,4 +148,60 @@ func TestRealTrunk(t *testing.T) {
 		t.Errorf("a trunk that is gone is %+v, %v", is, err)
 	}
 	a.clean("the trunk is gone")
+}
+
+// When the first of two carriers is lost, calls go out by the second, and its own come in; when the first is back, calls go by it again.
+func TestRealSecondTrunk(t *testing.T) {
+	s := company(t)
+	callsOut(t, s, `"ring_time": 20, "trunks": [{"id": 1}, {"id": 2}]`, "")
+	s.TrunkSIP = map[confdsvc.ID]string{}
+	both := []*pbxUnderTest{startCarrier(t), startCarrier(t)}
+	for i, carrier := range both {
+		name, at := fmt.Sprintf("carrier-%d", i+1), carrier.at("sip")
+		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "`+name+`", "tenant_uuid": "`+acme+`", "name": "`+name+`",
+			"endpoint_section_options": [["allow", "!all,alaw"]], "aor_section_options": [["qualify_frequency", "1"]],
+			"registration_section_options": [["server_uri", "sip:`+at+`"], ["client_uri", "sip:acme@`+at+`"], ["contact_user", "5550100"], ["retry_interval", "1"], ["expiration", "12"]],
+			"registration_outbound_auth_section_options": [["username", "acme"], ["password", "secret-registration"]],
+			"outbound_auth_section_options": [["username", "acme"], ["password", "secret-registration"]]}`))
+		s.Trunks = append(s.Trunks, &confdsvc.Trunk{ID: confdsvc.ID(i + 1), TenantUUID: acme, Context: new(public)})
+		s.TrunkSIP[confdsvc.ID(i+1)] = name
+	}
+	a := startReal(t, s)
+	a.apply()
+	a.clean("the first apply")
+	is := func(name string, up bool) {
+		t.Helper()
+		wait(t, fmt.Sprintf("%s is there: %v", name, up), func() bool {
+			trunk, _ := a.service.Trunk(t.Context(), name)
+			return trunk.Reachable != nil && *trunk.Reachable == up && (!up || trunk.Registered != nil && *trunk.Registered)
+		}, func() string { return a.cli("pjsip show registrations") + a.cli("pjsip show contacts") })
+	}
+	alice, bob := a.phone(t, "alice"), a.phone(t, "bob")
+	phones := []*phone{alice, bob}
+	// goesBy calls out by a carrier, and lets it call in.
+	goesBy := func(when string, carrier *pbxUnderTest) {
+		t.Helper()
+		if _, got := alice.dial("0123"); got != 200 {
+			t.Fatalf("%s: a call out gets %d\n%s", when, got, a.log()[a.read:])
+		}
+		if got := carrier.cli("core show channels concise"); !strings.Contains(got, "!123!") {
+			t.Errorf("%s: the carrier has %q", when, got)
+		}
+		a.rest(when+", out", "answer", phones)
+		carrier.idle()
+		carrier.cli("channel originate PJSIP/5550100@acme application Wait 600")
+		alice.saw("answers")
+		a.rest(when+", in", "answer", phones)
+		carrier.idle()
+	}
+	is("carrier-1", true)
+	is("carrier-2", true)
+	goesBy("both are there", both[0])
+	_ = both[0].process.Process.Kill()
+	<-both[0].ended
+	is("carrier-1", false)
+	goesBy("the first is lost", both[1])
+	both[0].boot()
+	is("carrier-1", true)
+	goesBy("the first is back", both[0])
 }

@@ -33,24 +33,22 @@ func writeSchedules(p *plan, w *conf.Writer) {
 		}
 		zone := p.zoneOf(s)
 		var steps []step
-		closed := func(exten string, to *confdsvc.Destination) {
-			leads := p.lead(s.TenantUUID, to)
-			if leads == nil {
-				leads = []step{nowhere}
-			}
+		closed := func(exten, attribute string, to *confdsvc.Destination) {
+			named := leftout.Omission{TenantUUID: s.TenantUUID, Kind: "schedule", Key: fmt.Sprint(s.ID), Name: text(s.Name)}
+			leads := p.leadsOn(named, attribute, to)
 			p.writeEntry(w, entry{exten: exten, steps: append([]step{{"StackPop", ""}, {"Gosub", "ringfence-hop,s,1"}}, leads...)})
 		}
 		for i, period := range s.ExceptionalPeriods.V {
 			exten := fmt.Sprintf("%dx%d", s.ID, i) // of dashes between digits Asterisk takes no notice
 			steps = append(steps, step{"GotoIfTime", hours(&period.SchedulePeriod) + zone + "?" + exten + ",1"})
-			closed(exten, &period.Destination)
+			closed(exten, fmt.Sprintf("exceptional_periods[%d].destination", i), &period.Destination)
 		}
 		for _, period := range s.OpenPeriods.V {
 			steps = append(steps, step{"GotoIfTime", hours(&period) + zone + "?" + fmt.Sprintf("%d-open,1", s.ID)})
 		}
 		p.writeEntry(w, entry{exten: fmt.Sprint(s.ID), steps: append(steps, step{"Goto", fmt.Sprintf("%d-closed,1", s.ID)})})
 		p.writeEntry(w, entry{exten: fmt.Sprintf("%d-open", s.ID), steps: []step{{"Return", ""}}})
-		closed(fmt.Sprintf("%d-closed", s.ID), &s.ClosedDestination)
+		closed(fmt.Sprintf("%d-closed", s.ID), "closed_destination", &s.ClosedDestination)
 	}
 }
 

@@ -196,6 +196,18 @@ func kinds(of ...map[string]optionKind) map[string]optionKind {
 	return all
 }
 
+// differentKeys says that two actions have the same keys.
+func differentKeys(options map[string]string) string {
+	of := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		if other := of[options[name]]; other != "" {
+			return name + " must have other keys than " + other
+		}
+		of[options[name]] = name
+	}
+	return ""
+}
+
 // inPorts says what is wrong with the range of ports of voices.
 func inPorts(options map[string]string) string {
 	port := func(name string, otherwise int) int {

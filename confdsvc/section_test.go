@@ -48,8 +48,8 @@ var sectionTries = map[string]struct {
 		"disconnect",
 		object{"blindxfer": "*1", "disconnect": "*0", "atxfer": "*2"},
 		object{"blindxfer": "#1", "atxfer": "#2"},
-		[]object{{"atxfer": "*2"}, {"blindxfer": "*1"}, {"blindxfer": "*1", "atxfer": "x"}, {"automixmon": "*3"}},
-		[]string{"'options: blindxfer' is required", "'options: atxfer' is required", "atxfer", "togglerecord"},
+		[]object{{"atxfer": "*2"}, {"blindxfer": "*1"}, {"blindxfer": "*1", "atxfer": "x"}, {"automixmon": "*3"}, {"blindxfer": "*1", "atxfer": "*1"}},
+		[]string{"'options: blindxfer' is required", "'options: atxfer' is required", "atxfer", "togglerecord", "blindxfer must have other keys than atxfer"},
 	},
 	"features/applicationmap": {
 		"togglerecord",

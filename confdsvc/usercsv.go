@@ -72,7 +72,7 @@ var csvColumns = sync.OnceValue(func() []*csvColumn {
 		[]*csvColumn{{name: "exten", path: "lines[0].extensions[0].exten", export: func(x *csvUser) string { return x.lineExtension().Exten }}},
 		other("incall_exten", func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Exten }) }),
 		other("incall_context", func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Context }) }),
-		other("call_permissions", func(*csvUser) string { return "" }),
+		other("call_permissions", (*csvUser).permissions),
 		user("username"),
 		[]*csvColumn{{name: "password", path: "password"}},
 		other("incall_ring_seconds", nil),
@@ -94,6 +94,15 @@ func csvAttributes[T any](name, path string, of func(x *csvUser) *T) func(attrib
 		}
 		return out
 	}
+}
+
+// permissions returns the names of the user's call permissions.
+func (x *csvUser) permissions() string {
+	var names []string
+	for _, p := range x.user.CallPermissions {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, csvSeparator)
 }
 
 // csvProtocols are what lines in the files speak.
@@ -443,9 +452,6 @@ func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *
 	wrong = append(wrong, r.giveIncalls(body)...)
 	ring, ringWrong := r.ring(body)
 	wrong = append(wrong, ringWrong...)
-	if name := r.text("call_permissions"); name != "" {
-		return nil, nil, crud.Missing("call_permissions", "CallPermission", "name", name)
-	}
 	if len(wrong) > 0 {
 		return nil, nil, &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
 	}

@@ -80,6 +80,10 @@ func TestExportOfUsers(t *testing.T) {
 		late := c.Create("/extensions", object{"exten": "5002", "context": outside["name"]})
 		c.Do(http.MethodPut, "/incalls/"+again.Text("id")+"/extensions/"+late.Text("id"), nil).Want(http.StatusNoContent)
 
+		for _, name := range []string{"Premium", "Foreign"} {
+			c.Do(http.MethodPut, "/users/"+al.Text("id")+"/callpermissions/"+c.Create("/callpermissions", object{"name": name}).Text("id"), nil).Want(http.StatusNoContent)
+		}
+
 		bo := c.Create("/users", object{"firstname": "Bo", "enabled": false})
 		browser := c.Create("/lines", object{"context": "default"})
 		webrtc := c.Create("/endpoints/sip", object{"templates": uses(object{"uuid": c.Get("/tenants/" + w.tenants["a"]).Object()["webrtc_sip_template_uuid"]})})
@@ -101,7 +105,7 @@ func TestExportOfUsers(t *testing.T) {
 			"online_call_record_enabled": "0", "userfield": "a; '@b", "voicemail_name": "Al, \"Box\"", "voicemail_number": "1001", "voicemail_context": "default",
 			"voicemail_password": "99", "voicemail_email": "al@example.org", "voicemail_attach_audio": "1", "voicemail_delete_messages": "1", "voicemail_ask_password": "1",
 			"line_protocol": "sip", "provisioning_code": "123456", "context": inside.Text("name"), "sip_username": "al-sip", "sip_secret": "'-geheim", "exten": "1001",
-			"incall_exten": "5001;5002", "incall_context": outside.Text("name") + ";" + outside.Text("name"), "call_permissions": "", "username": "",
+			"incall_exten": "5001;5002", "incall_context": outside.Text("name") + ";" + outside.Text("name"), "call_permissions": "Premium;Foreign", "username": "",
 		}
 		for name, value := range want {
 			if rows["Al"][name] != value {

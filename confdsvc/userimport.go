@@ -494,6 +494,9 @@ func (j *importJob) rows(
 			if user, err = j.create(ctx, c, row); err == nil {
 				err = j.share(ctx, c, row, &user, made)
 			}
+			if err == nil {
+				err = j.permit(ctx, c, row, &user)
+			}
 			return err
 		})
 		if err != nil && !j.refused(row.csvRow, j.engine.Refusal(ctx, err)) {
@@ -564,6 +567,25 @@ func (j *importJob) share(ctx context.Context, c store.Conn, row *draftedRow, ou
 	if n, shares := row.shares["lines"]; shares && made[n].LineID != nil {
 		out.LineID, out.SIPUUID, out.ExtensionID = made[n].LineID, made[n].SIPUUID, made[n].ExtensionID
 		return shareWith(ctx, c, j, userLines, *out.UserID, *out.LineID)
+	}
+	return nil
+}
+
+// permit gives the user of a row the call permissions that it names.
+func (j *importJob) permit(ctx context.Context, c store.Conn, row *draftedRow, out *ImportedUser) error {
+	for _, name := range row.texts("call_permissions") {
+		found, err := crud.Of[CallPermission](j.engine).Select(ctx, c, "tenant_uuid = $1 AND name = $2", j.scope, name)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return crud.Missing("call_permissions", "CallPermission", "name", name)
+		}
+		id := int64(found[0].ID)
+		if err := shareWith(ctx, c, j, userCallPermissions, *out.UserID, id); err != nil {
+			return err
+		}
+		out.CallPermissionIDs = append(out.CallPermissionIDs, id)
 	}
 	return nil
 }

@@ -83,11 +83,13 @@ func TestImportOfAnExport(t *testing.T) {
 		inside, outside := importContexts(c)
 		text := "\ufefffirstname,lastname,email,mobile_phone_number,userfield,enabled,ring_seconds,call_record_incoming_external_enabled,subscription_type,language," +
 			"call_permission_password,voicemail_name,voicemail_number,voicemail_context,voicemail_password,voicemail_attach_audio,line_protocol,context,exten," +
-			"sip_username,sip_secret,provisioning_code,incall_exten,incall_context,incall_ring_seconds,username,password,uuid,colour\r\n" +
-			"Al,=1+1,al@example.org,+15551234,\"a; @b, \"\"c\"\"\",0,12,1,3,fr_FR,12#,\"Al, Box\",1001,IN,0099,1,sip,IN,1001,al,-geheim,123456,5001,OUT,7,al.login,secret,x,blue\r\n" +
-			"Bo,'=x,,'+15550000,,TRUE,,,,,,,,,,,webrtc,IN,1002,,,,,,,,,,\r\n" +
-			"Cy,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+			"sip_username,sip_secret,provisioning_code,incall_exten,incall_context,incall_ring_seconds,username,password,uuid,colour,call_permissions\r\n" +
+			"Al,=1+1,al@example.org,+15551234,\"a; @b, \"\"c\"\"\",0,12,1,3,fr_FR,12#,\"Al, Box\",1001,IN,0099,1,sip,IN,1001,al,-geheim,123456,5001,OUT,7,al.login,secret,x,blue,Premium; Foreign\r\n" +
+			"Bo,'=x,,'+15550000,,TRUE,,,,,,,,,,,webrtc,IN,1002,,,,,,,,,,,\r\n" +
+			"Cy,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
 		text = strings.NewReplacer("IN", inside, "OUT", outside).Replace(text)
+		permissions := []any{c.Create("/callpermissions", object{"name": "Premium"})["id"], c.Create("/callpermissions", object{"name": "Foreign"})["id"]}
+		w.as(t, "b").Create("/callpermissions", object{"name": "Theirs"})
 
 		if got := importUsers(c, text, resttest.Query("dry_run", "true")).Want(http.StatusOK); len(imported(got)) != 3 || imported(got)[2].Text("row_number") != "3" {
 			t.Errorf("a trial: %s", got.Body)
@@ -100,7 +102,7 @@ func TestImportOfAnExport(t *testing.T) {
 			t.Fatalf("%v", made)
 		}
 		al := made[0]
-		if al.Text("row_number") != "1" || al["sccp_id"] != nil || fmt.Sprint(al["call_permission_ids"]) != "[]" || made[2]["line_id"] != nil || made[2]["user_id"] == nil {
+		if al.Text("row_number") != "1" || al["sccp_id"] != nil || fmt.Sprint(al["call_permission_ids"]) != fmt.Sprint(permissions) || made[2]["line_id"] != nil || made[2]["user_id"] == nil {
 			t.Errorf("%v", made)
 		}
 		for path, id := range map[string]string{"/users/": "user_id", "/voicemails/": "voicemail_id", "/lines/": "line_id", "/endpoints/sip/": "sip_uuid", "/extensions/": "extension_id"} {
@@ -119,7 +121,7 @@ func TestImportOfAnExport(t *testing.T) {
 			"lastname": "'=1+1", "mobile_phone_number": "'+15551234", "userfield": `a; '@b, "c"`, "enabled": "0", "ring_seconds": "12", "subscription_type": "3",
 			"call_record_incoming_external_enabled": "1", "voicemail_name": "Al, Box", "voicemail_password": "0099", "voicemail_attach_audio": "1", "line_protocol": "sip",
 			"context": inside, "exten": "1001", "sip_username": "al", "sip_secret": "'-geheim", "provisioning_code": "123456", "incall_exten": "5001", "incall_context": outside,
-			"username": "al.login", "language": "fr_FR", "call_permission_password": "12#",
+			"username": "al.login", "language": "fr_FR", "call_permission_password": "12#", "call_permissions": "Premium;Foreign",
 		} {
 			if rows["Al"][name] != want {
 				t.Errorf("%s: %q, want %q", name, rows["Al"][name], want)

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/generation"
 )
 
-// unasked are the files whose content Asterisk cannot be asked for.
+// unasked are the files whose content Asterisk cannot be asked for, or not for all of it.
 var unasked = map[string]bool{"features.conf": true, "musiconhold.conf": true, "rtp.conf": true}
 
 // running is the Asterisk that runs.
@@ -72,6 +72,7 @@ func (a *running) Verify(ctx context.Context, from, files generation.Files) erro
 		{"voicemail.conf", "mailboxes", "app_voicemail, and noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
 		{"res_parking.conf", "parking lots", "res_parking", a.missingLots},
 		{"confbridge.conf", "profiles of conferences", "app_confbridge", a.missingProfiles},
+		{"rtp.conf", "ports of voices", "res_rtp_asterisk", a.verifyPorts},
 		{"extensions.conf", "contexts", "pbx_config", a.verifyDialplan},
 	} {
 		if files[one.file] == nil {
@@ -230,6 +231,24 @@ func (a *running) missingProfiles(ctx context.Context, f *conf.File) (missing []
 		}
 	}
 	return missing, nil
+}
+
+// verifyPorts reads back between which ports voices are sent. Of an Asterisk that does not tell it nothing is known.
+func (a *running) verifyPorts(ctx context.Context, f *conf.File) (missing []string, err error) {
+	general := f.Section("general")
+	if general == nil {
+		return nil, nil
+	}
+	lines, err := ami.Command(ctx, a.client, "rtp show settings")
+	for option, says := range map[string]string{"rtpstart": "Port start:", "rtpend": "Port end:"} {
+		want, is := general.Get(option)
+		for _, line := range lines {
+			if has, told := strings.CutPrefix(strings.TrimSpace(line), says); is && told && strings.TrimSpace(has) != want {
+				return nil, &unreadError{"rtp.conf", "ports"}
+			}
+		}
+	}
+	return nil, err
 }
 
 func (a *running) missingMailboxes(ctx context.Context, f *conf.File) ([]string, error) {

@@ -72,6 +72,9 @@ func (c *checker) check() []Finding {
 	c.checkVoicemail()
 	c.checkQueues()
 	c.checkMusic()
+	c.checkConfbridge()
+	c.checkFeatures()
+	c.checkRTP()
 	slices.SortFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line, strings.Compare(a.Message, b.Message))
 	})

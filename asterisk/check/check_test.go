@@ -84,6 +84,9 @@ member = PJSIP/alice
 mode = files
 directory = /var/lib/quiet
 `,
+	"confbridge.conf": "[bridge]\ntype = bridge\n[keys]\ntype = menu\n1 = toggle_mute\n",
+	"features.conf":   "[general]\npickupexten = *8\n[featuremap]\nblindxfer = *1\natxfer = *2\n[applicationmap]\n",
+	"rtp.conf":        "[general]\nrtpstart = 10000\nrtpend = 20000\n",
 }
 
 func tree(texts map[string]string) map[string][]byte {
@@ -230,6 +233,10 @@ func TestFaults(t *testing.T) {
 		{"no hint of a member", "queues.conf", "hint:101@internal", "hint:102@shared", `there is no hint "102@shared"`},
 		{"a queue twice", "queues.conf", "[support]", "[support]\n[support]", "[support] is there twice"},
 		{"an unknown mode", "musiconhold.conf", "mode = files", "mode = file", `unknown mode "file"`},
+		{"a profile of nothing", "confbridge.conf", "type = menu", "type = meny", `[keys] has an unknown type "meny"`},
+		{"the same keys twice", "features.conf", "atxfer = *2", "atxfer = *1", "atxfer has the keys *1, as blindxfer has"},
+		{"an application", "features.conf", "[applicationmap]", "[applicationmap]\nx = *3,self,System,rm", "x runs an application"},
+		{"no ports", "rtp.conf", "rtpend = 20000", "rtpend = 9000", "[general] has no ports from 10000 to 9000"},
 		{"no directory", "musiconhold.conf", "directory = /var/lib/quiet\n", "", "[quiet] has no directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

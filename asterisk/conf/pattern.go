@@ -44,6 +44,21 @@ func Matches(pattern, exten string) bool {
 	return exten == ""
 }
 
+// HoldsNothing reports whether a pattern has a set without anything that can be dialled, such as [9-0]: no number is like that.
+func HoldsNothing(pattern string) bool {
+	for {
+		_, behind, opened := strings.Cut(pattern, "[")
+		set, rest, closed := strings.Cut(behind, "]")
+		if !opened || !closed {
+			return false
+		}
+		if !strings.ContainsFunc("0123456789*#", func(key rune) bool { return inSet(set, byte(key)) }) {
+			return true
+		}
+		pattern = rest
+	}
+}
+
 // inSet reports whether a set of a pattern, such as 1-58, holds a character.
 func inSet(set string, c byte) bool {
 	for i := 0; i < len(set); i++ {

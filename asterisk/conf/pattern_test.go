@@ -42,3 +42,11 @@ func TestMatches(t *testing.T) {
 		}
 	}
 }
+
+func TestHoldsNothing(t *testing.T) {
+	for pattern, want := range map[string]bool{"_[9-0]X": true, "_1[-]": true, "_[0-9][5-4]": true, "_[0-9]X": false, "_[19-0]": false, "_[*#]1": false, "_1XX": false, "100": false} {
+		if got := conf.HoldsNothing(pattern); got != want {
+			t.Errorf("%s holds nothing: %v, want %v", pattern, got, want)
+		}
+	}
+}
