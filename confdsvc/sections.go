@@ -78,7 +78,8 @@ func init() {
 		),
 	})
 	declareSection[FeaturesFeaturemap](asteriskSection{
-		path: "features/featuremap", first: map[string]string{"blindxfer": "*1", "disconnect": "*0", "atxfer": "*2"}, needs: []string{"atxfer", "blindxfer"}, check: differentKeys,
+		path: "features/featuremap", first: map[string]string{"blindxfer": "*1", "disconnect": "*0", "atxfer": "*2"},
+		needs: []string{"atxfer", "blindxfer"}, check: differentKeys,
 		kinds: kinds(
 			keysForm.called("atxfer blindxfer disconnect"),
 			never("a call is parked by a transfer to the number of a parking lot", "parkcall"),

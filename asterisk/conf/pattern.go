@@ -1,6 +1,9 @@
 package conf
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // letters are the digits that a letter of a pattern stands for.
 var letters = map[byte]string{'X': "0-9", 'Z': "1-9", 'N': "2-9"}
@@ -52,7 +55,7 @@ func HoldsNothing(pattern string) bool {
 		if !opened || !closed {
 			return false
 		}
-		if !strings.ContainsFunc("0123456789*#", func(key rune) bool { return inSet(set, byte(key)) }) {
+		if !slices.ContainsFunc([]byte("0123456789*#"), func(key byte) bool { return inSet(set, key) }) {
 			return true
 		}
 		pattern = rest
