@@ -177,8 +177,17 @@ func (p *phone) asked(m *message) {
 		p.send("SIP/2.0 "+status, headers, body)
 	}
 	id := m.get("Call-ID")
+	itself := strings.Contains(m.get("Call-Info"), "answer-after=0") && strings.Contains(m.get("Alert-Info"), "alert-autoanswer")
 	p.mu.Lock()
 	c, does := p.calls[id], p.does
+	rings := m.method() == "INVITE" && c == nil && does != "busy" && does != "silent" && !strings.Contains(does, " ")
+	if rings { // who ends the calls of a telephone that will be busy finds this one, or it is refused
+		c = &call{
+			p: p, id: id, local: m.get("To") + ";tag=" + tag(), far: m.get("From"), target: contactForm.FindStringSubmatch(m.get("Contact"))[1],
+			invite: m, unsure: does == "answer" || itself,
+		}
+		p.calls[id] = c
+	}
 	p.mu.Unlock()
 	if method := m.method(); does == "silent" && (method == "INVITE" || method == "OPTIONS") {
 		p.note("does not answer %s", method)
@@ -186,7 +195,7 @@ func (p *phone) asked(m *message) {
 	}
 	switch m.method() {
 	case "INVITE":
-		if c != nil { // the media changes, or it is the same once more
+		if c != nil && !rings { // the media changes, or it is the same once more
 			if c.invite != nil && c.invite.get("CSeq") != m.get("CSeq") {
 				respond("200 OK", "", p.sdp(false))
 			}
@@ -200,21 +209,15 @@ func (p *phone) asked(m *message) {
 			respond(does, m.get("To")+";tag="+tag(), "")
 			return
 		}
-		to := m.get("To") + ";tag=" + tag()
-		c = &call{p: p, id: id, local: to, far: m.get("From"), target: contactForm.FindStringSubmatch(m.get("Contact"))[1], invite: m}
-		p.mu.Lock()
-		p.calls[id] = c
-		p.mu.Unlock()
 		if by := m.get("Diversion"); by != "" {
 			p.note("sent on by %s", by)
 		}
 		p.note("rings: %s", m.get("From"))
-		respond("180 Ringing", to, "")
-		if itself := strings.Contains(m.get("Call-Info"), "answer-after=0") && strings.Contains(m.get("Alert-Info"), "alert-autoanswer"); does == "answer" || itself && does != "busy" {
+		respond("180 Ringing", c.local, "")
+		if does == "answer" || itself {
 			c.speak(m.body)
 			p.mu.Lock() // who calls finds it told as soon as they hear of it, and nobody before it has answered
-			c.unsure = true
-			if respond("200 OK", to, p.sdp(false)); itself {
+			if respond("200 OK", c.local, p.sdp(false)); itself {
 				p.events = append(p.events, "answers itself")
 			}
 			p.events = append(p.events, "answers")

@@ -130,8 +130,8 @@ var tagForm = regexp.MustCompile(`;tag=([^;>]+)`)
 // hangUp ends the call.
 func (c *call) hangUp() {
 	c.p.t.Helper()
-	c.quiet()
 	wait(c.p.t, "the acknowledgement of the call of "+c.p.name+", or its end", func() bool { return !c.answered() || c.over() }, nil)
+	c.quiet()
 	if c.over() {
 		return
 	}
