@@ -26,12 +26,12 @@ func TestConsoleSendsWhatWasTyped(t *testing.T) {
 	id := g.Do(t, "GET", confd+"/users", admin, "").List().Items[0]["id"]
 	g.Do(t, "POST", confd+"/incalls", admin, fmt.Sprintf(`{"destination":{"type":"user","user_id":%v}}`, id)).Want(201)
 	incall := fmt.Sprintf("%s/incalls/%v", confd, g.Do(t, "GET", confd+"/incalls", admin, "").List().Items[0]["id"])
-	o.script(t, fmt.Sprintf(`location.hash = %q, ''`, page(incall)))
+	o.open(page(incall))
 	o.see(save)
 	o.click(save)
 	o.reads("Nothing was changed.")
 
-	o.script(t, fmt.Sprintf(`location.hash = %q, ''`, page(ada)))
+	o.open(page(ada))
 	o.until(`document.querySelector('main h1')?.textContent === 'Ada'`, "the user's page does not open")
 	o.click(save)
 	o.reads("Nothing was changed.")
@@ -71,7 +71,7 @@ func TestConsoleSendsWhatWasTyped(t *testing.T) {
 	o.clean(t, "after forms", "400")
 
 	// A map of names takes each name once.
-	o.script(t, `location.hash = '#/confd/asterisk/voicemail/general', ''`)
+	o.open("#/confd/asterisk/voicemail/general")
 	o.until(`document.querySelector('main h1')?.textContent === 'General settings of voicemails' && document.querySelector('main textarea')`, "the settings do not open")
 	o.run(t, chromedp.SendKeys(chromedp.CSS("main textarea"), "\nmaxmsg = 5\nmaxmsg = 6"))
 	o.click("main form button[type=submit]")
@@ -99,14 +99,14 @@ func TestConsolePlacesRefusals(t *testing.T) {
 
 	name := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"10","end":"19"},{"start":"20","end":"29"}]}`).Want(201).Text("name")
 	id := g.Do(t, "GET", confd+"/contexts", admin, "").List().Items[0]["id"]
-	o.script(t, fmt.Sprintf(`location.hash = '#/confd/contexts/%v', ''`, id))
+	o.open(fmt.Sprintf("#/confd/contexts/%v", id))
 	o.until(`document.querySelector('main h1')?.textContent === 'Inside'`, "the context does not open")
 	o.script(t, `((i) => { i.value = '299'; })([...document.querySelectorAll('main .row input')].find((i) => i.value === '29')), ''`)
 	o.click(`section.whole form > .actions button`)
 	refused("Must be as long as the start", "299")
 
 	login := g.Do(t, "POST", auth+"/users", admin, `{"username":"ada"}`).Want(200).Text("uuid")
-	o.script(t, fmt.Sprintf(`location.hash = '#/auth/users/%s', ''`, login))
+	o.open(fmt.Sprintf("#/auth/users/%s", login))
 	o.until(`document.querySelector('main h1')?.textContent === 'ada'`, "the login does not open")
 	part("E-mails")
 	o.press("Add one")
@@ -118,7 +118,7 @@ func TestConsolePlacesRefusals(t *testing.T) {
 	refused("Must be an e-mail address", "nobody")
 
 	// A call that leads to a number: its context is stored by the name that the telephone system knows.
-	o.script(t, `location.hash = '#/confd/incalls/+new', ''`)
+	o.open("#/confd/incalls/+new")
 	o.until(`document.querySelector('main select')`, "no call can be made")
 	o.script(t, `((s) => { s.value = 'extension'; s.dispatchEvent(new Event('change')); })([...document.querySelectorAll('main select')].find((s) => [...s.options].some((o) => o.value === 'extension'))), ''`)
 	o.enter("Number", "1042")
@@ -132,7 +132,7 @@ func TestConsolePlacesRefusals(t *testing.T) {
 	}
 
 	// Settings that exist once: what is said of one field names others, and they can be deleted.
-	o.script(t, `location.hash = '#/auth/backends/ldap', ''`)
+	o.open("#/auth/backends/ldap")
 	o.until(`document.querySelector('main h1')?.textContent === 'LDAP directory' && document.querySelector('main form')`, "the directory does not open")
 	o.enter("Host", "ldap.example.com")
 	o.press("Save")

@@ -187,8 +187,8 @@ func TestConsoleEndsASessionOfAUser(t *testing.T) {
 	o.see("details.part[open] td.pick button")
 	o.click("details.part[open] td.pick button")
 	o.reads("End a session of a user?")
-	o.press("Delete")
-	o.reads("Sessions: one was deleted.")
+	o.press("End") // in the dialog
+	o.reads("Sessions: one was ended.")
 	o.reads("There are none.")
 	g.Do(t, "GET", "/api/auth/0.1/users/"+olga, token, "").Want(401)
 	o.clean(t, "while a session was ended")

@@ -130,7 +130,7 @@ func TestConsoleNamesVersions(t *testing.T) {
 		if (['PUT', 'DELETE', 'PATCH'].includes(options.method)) window.changes.push(options.method + ' ' + new URL(url).pathname + ' ' + (options.headers['If-Match'] ?? 'none'));
 		return real(url, options);
 	}; })(window.fetch), ''`)
-	o.script(t, fmt.Sprintf(`location.hash = '#/confd/users/%s', ''`, ada))
+	o.open(fmt.Sprintf("#/confd/users/%s", ada))
 	o.until(`document.querySelector('main h1')?.textContent === 'Ada'`, "the user's page does not open")
 	o.enter("Last name", "Lovelace")
 	o.click("section.whole button.primary")
@@ -145,7 +145,7 @@ func TestConsoleNamesVersions(t *testing.T) {
 	o.until(`document.querySelector('[aria-label="Remove Ada"]')`, "the voicemail cannot be taken away")
 	o.click(`[aria-label="Remove Ada"]`)
 	o.reads("The link was removed.")
-	o.script(t, fmt.Sprintf(`location.hash = '#/auth/users/%s', ''`, login))
+	o.open(fmt.Sprintf("#/auth/users/%s", login))
 	o.until(`document.querySelector('main h1')?.textContent === 'ada'`, "the login's page does not open")
 	o.press("Password, with the old one")
 	o.until(`document.querySelectorAll('details.part[open] input[type=password]').length === 2`, "passwords are shown while they are typed")

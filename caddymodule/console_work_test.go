@@ -123,7 +123,7 @@ func TestConsoleMakesAnIncomingNumber(t *testing.T) {
 	o.press("Add 4930123456 to them, and go on")
 	o.reads("Calls of 4930123456 go there now.")
 
-	o.script(t, `location.hash = '#/incoming-number', ''`)
+	o.open("#/incoming-number")
 	o.enter("Number", "4930123456")
 	o.choose("Destination", "user")
 	o.enter("User", "Ada")
@@ -131,7 +131,7 @@ func TestConsoleMakesAnIncomingNumber(t *testing.T) {
 	o.reads("4930123456 is taken by incoming call 4930123456.")
 	in := g.Do(t, "GET", confd+"/contexts?type=incall", admin, "").List().Items[0]
 	g.Do(t, "PUT", fmt.Sprint(confd, "/contexts/", in["id"]), admin, `{"incall_ranges":[{"start":"4930123400","end":"4930123499"}]}`).Want(204)
-	o.script(t, `location.hash = '#/confd/incalls', ''`)
+	o.open("#/confd/incalls")
 	o.reads("New incoming number")
 	clicks, pages := o.counted()
 	o.press("New incoming number")

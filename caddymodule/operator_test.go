@@ -15,9 +15,19 @@ type operator struct {
 	url string
 }
 
+// dropTyped lets the page be left with what was typed in it.
+const dropTyped = `dispatchEvent(new Event('saved')), ''`
+
+// open opens a page of the console.
+func (o *operator) open(page string) {
+	o.t.Helper()
+	o.script(o.t, fmt.Sprintf("%s, location.hash = %q, ''", dropTyped, page))
+}
+
 // goTo opens a page, which has this title.
 func (o *operator) goTo(page, title string) {
 	o.t.Helper()
+	o.script(o.t, dropTyped)
 	o.run(o.t, chromedp.Navigate(o.url+"/console/"+page))
 	o.until(fmt.Sprintf(`document.querySelector('main h1')?.textContent === %q`, title), "the page %s does not open", page)
 }

@@ -226,6 +226,8 @@ interface CallOptions {
 	headers?: Headings;
 	/** It is not of the page alone that is shown. */
 	stays?: boolean;
+	/** Nobody waits for it any more. */
+	until?: AbortSignal;
 }
 
 interface FormOptions {

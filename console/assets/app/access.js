@@ -186,7 +186,10 @@ export const policy = async (main, resource, id) => {
 	const send = async (body, version) => {
 		if (before) {
 			if (Object.keys(body).length === 0) return say('Nothing was changed.');
-			if (body.acl && !(await confirmed(before, body.acl))) return say('Nothing was changed.');
+			if (body.acl && !(await confirmed(before, body.acl))) {
+				say('Nothing was changed.');
+				return false;
+			}
 			await call('PUT', path, { body, headers: versioned(version) });
 			await policy(main, resource, id);
 			main.querySelector('button[type="submit"]')?.focus({ preventScroll: true });

@@ -58,22 +58,23 @@ export const leavePage = () => {
 };
 
 // call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix. A body that is a Blob is sent as
-// it is. What is asked for a page that is left meanwhile does not come, nor fail, unless it stays; what changes something goes on.
+// it is. What is asked for a page that is left meanwhile does not come, nor fail, unless it stays, nor what is asked until a signal; what changes
+// something goes on.
 /** @type {(method: string, path: string, options?: CallOptions) => Promise<{ data: any, headers: Headers, status: number }>} */
-export const call = async (method, path, { query = {}, body, headers = {}, stays = method !== 'GET' } = {}) => {
+export const call = async (method, path, { query = {}, body, headers = {}, stays = method !== 'GET', until } = {}) => {
 	const url = new URL(path, location.origin);
 	for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);
 	const sent = { Accept: 'application/json, application/problem+json', ...(me && tenant && { 'Wazo-Tenant': tenant }), ...headers };
 	if (me) sent['X-Auth-Token'] = me.token;
 	const file = body instanceof Blob;
 	if (body !== undefined) sent['Content-Type'] = file ? body.type : 'application/json';
-	const left = shown.signal;
+	const left = AbortSignal.any([stays ? [] : shown.signal, until ?? []].flat());
 	let answer, data;
 	try {
 		answer = await fetch(url, {
 			method,
 			headers: sent,
-			signal: stays ? undefined : left,
+			signal: left,
 			cache: 'no-store',
 			credentials: 'omit',
 			redirect: 'error',
@@ -82,9 +83,10 @@ export const call = async (method, path, { query = {}, body, headers = {}, stays
 		const text = await answer.text();
 		data = text && /json/.test(answer.headers.get('Content-Type') ?? '') ? JSON.parse(text) : text;
 	} catch (problem) {
-		if (!stays && left.aborted) return await new Promise(() => {});
+		if (left.aborted) return await new Promise(() => {});
 		throw new Refused(0, [`The gateway cannot be reached: ${problem.message}.`], { method, path: url.pathname });
 	}
+	if (answer.ok && method !== 'GET' && /\/tenants(\/[^/]+)?$/.test(url.pathname) && !url.searchParams.has('dry_run')) tell('tenants');
 	if (answer.ok) return { data, headers: answer.headers, status: answer.status };
 	const wait = answer.headers.get('Retry-After');
 	const messages = messagesOf(answer.status, data),
@@ -96,6 +98,9 @@ export const call = async (method, path, { query = {}, body, headers = {}, stays
 	if (wait) messages.push(`Try again in ${wait} seconds.`);
 	throw new Refused(answer.status, messages, { method, path: url.pathname }, partsOf(data), data);
 };
+
+// own are the headers of a request in the token's own tenant, which sees all that one can choose.
+export const own = () => (me?.tenant ? { 'Wazo-Tenant': me.tenant } : {});
 
 // erase deletes what a path leads to, and reports whether it was there still.
 export const erase = async (path, options) => {
@@ -109,7 +114,7 @@ export const erase = async (path, options) => {
 };
 
 // The page listens for signed-in, signed-out, ended (the gateway does not know the token any more; its detail is who was signed in, and in
-// which tenant) and tenant-gone (it knows the token, and not the chosen tenant).
+// which tenant), tenant-gone (it knows the token, and not the chosen tenant), and tenants (one was made, changed or deleted).
 export const changes = new EventTarget();
 const tell = (name, detail) => changes.dispatchEvent(new CustomEvent(name, { detail }));
 

@@ -219,6 +219,9 @@ export const takes = (operation, name) => Boolean(operation?.parameters?.some((p
 // alone is what one may delete together with an object, where its service can.
 export const alone = 'With what only it uses, such as lines, numbers and voicemails';
 
+// undoing is what one does to be rid of an object of a resource, by the resource's key, and what the object is then.
+export const undoing = (key) => (['auth/sessions', 'auth/tokens'].includes(key) ? ['End', 'ended'] : ['Delete', 'deleted']);
+
 // keyOf names the keys of what is below a path: "position", if there is a path below it that ends so.
 export const keyOf = (service, path) =>
 	Object.keys(service.definition.paths)

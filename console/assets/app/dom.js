@@ -57,6 +57,29 @@ export const grid = (titles, rows) =>
 		),
 	);
 
+// turner tells how many a list has and, if it has several pages, which one is shown, and turns to another: those beside it or, of many, any by its
+// number.
+export const turner = (total, searched, page, last, turn) => {
+	const number = h('input', {
+		type: 'number',
+		class: 'short',
+		form: '', // Enter turns, and sends no form around the list
+		min: 1,
+		max: last,
+		'aria-label': 'Go to page',
+		placeholder: page,
+		change: () => turn(Math.min(last, Math.max(1, Math.trunc(Number(number.value)) || page))),
+	});
+	return [
+		h('span', {}, `${total.toLocaleString()} ${searched ? 'found' : 'in all'}`, last > 1 && `, page ${page} of ${last}`),
+		last > 1 && [
+			h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
+			h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next'),
+			last > 2 && number,
+		],
+	];
+};
+
 let made = 0;
 
 // fresh returns an id that no other element has.
@@ -173,17 +196,26 @@ export const tick = (text) => {
 	return { element: h('p', { class: 'field check' }, box, h('label', { for: box.id }, text)), ticked: () => box.checked };
 };
 
-// say shows a message in the page's line of messages, which screen readers read out.
+const noticed = 20_000; // how many milliseconds a message stays that says that all is well
+let going;
+
+// say shows a message in the page's line of messages, which screen readers read out. What went wrong stays until there is another, or it is closed.
 export const say = (text, wrong = false) => {
 	const state = document.getElementById('state');
+	clearTimeout(going);
 	state.classList.toggle('wrong', wrong);
-	put(state, text);
+	put(state, text, text && h('button', { type: 'button', class: 'close', 'aria-label': 'Close', click: () => put(state) }));
+	if (text && !wrong) going = setTimeout(() => put(state), noticed);
 };
+
+// saved tells that what was typed on this page is saved, or not needed any more: then one may leave it.
+export const saved = () => dispatchEvent(new Event('saved'));
 
 let next = '';
 
-// lead goes to another page of the console, which then shows a message.
+// lead goes to another page of the console, which then shows a message, when what was to be done is done.
 export const lead = (to, text) => {
+	saved();
 	next = text;
 	location.hash = to;
 };

@@ -1,7 +1,7 @@
 // The fields of forms, which are made from the schemas of the definitions: controls with what people read of them, and those inside of others.
 import { bound, choice, clock, lines, named, offered, pairs, raw, reference, text, texts, toggle } from './controls.js';
 import { kindOf, labelOf, properties, resolve, sectionOf, services } from './definitions.js';
-import { brief, fresh, h, later, put, same, words } from './dom.js';
+import { brief, fresh, h, later, put, same, turner, words } from './dom.js';
 import { value as shown } from './shown.js';
 
 // hint says what may be entered: what the definition has for people, unless it is the label again ("The first name."), and the limits that
@@ -174,8 +174,7 @@ const size = 25;
 // many is a list of objects. Of a long one a page is shown, and the fields of the others are not made before they are.
 const many = (context, schema, before, title) => {
 	const list = h('div', { class: 'many' }),
-		pages = h('nav', { class: 'pages', 'aria-label': `Pages of ${title}` });
-	const found = h('span', { role: 'status' });
+		pages = h('nav', { class: 'pages', 'aria-live': 'polite', 'aria-label': `Pages of ${title}` });
 	const search = h('input', {
 		type: 'search',
 		placeholder: 'Search',
@@ -248,13 +247,7 @@ const many = (context, schema, before, title) => {
 		);
 		pages.hidden = tools.hidden = rows.length <= size && !search.value;
 		if (pages.hidden) return put(pages);
-		put(found, `${chosen.length.toLocaleString()}${search.value ? ' found' : ' in all'}, page ${page} of ${last}`);
-		return put(
-			pages,
-			found,
-			h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
-			h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next'),
-		);
+		return put(pages, turner(chosen.length, search.value, page, last, turn));
 	};
 	const button = h(
 		'button',

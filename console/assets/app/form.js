@@ -28,7 +28,7 @@ const usual = [
 
 // form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
 // and above are fields of the page itself, each like those that field returns, after and before the others. Send receives what is to be sent, and the tag of the version that it
-// changes, which is version.tag. It may throw a Refused, whose parts are shown beside the fields that they are about. Tenant is the tenant whose
+// changes, which is version.tag. It returns false if nothing was saved, and may throw a Refused, whose parts are shown beside the fields that they are about. Tenant is the tenant whose
 // objects it may name, if that is not the one that the page acts in. Latest reads again what the form changes, and its tag, when somebody else
 // has changed it since. What is locked can be read alone.
 /** @param {FormOptions} _ */
@@ -74,7 +74,7 @@ export const form = ({
 		tell(''); // what was said of the time before
 		button.disabled = true;
 		try {
-			await send(body, version.tag);
+			if ((await send(body, version.tag)) !== false) element.removeAttribute('data-typed');
 		} catch (problem) {
 			if (!problem.messages) throw problem;
 			if (problem.status === 401 && !me) return; // the session has ended, and the page asks for another

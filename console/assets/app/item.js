@@ -1,6 +1,6 @@
 // The page of one object: its fields, its parts and its links.
 import { call, erase } from './api.js';
-import { alone, answer, bodyOf, fill, idOf, keyOf, may, referred, resolve, resources, sectionOf, takes, target } from './definitions.js';
+import { alone, answer, bodyOf, fill, idOf, keyOf, may, referred, resolve, resources, sectionOf, takes, target, undoing } from './definitions.js';
 import { ask, brief, h, lead, plural, put, same, say, tick, words } from './dom.js';
 import { form, trouble } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
@@ -268,12 +268,13 @@ const contents = {
 	// list shows what belongs to an object, such as its sessions, of which one can be ended.
 	list: async ({ resource, part, id, changed }) => {
 		const other = target(resource.service, part.name),
-			{ service } = resource;
+			{ service } = resource,
+			[undo, undone] = undoing(`${service.name}/${part.name}`);
 		const end = async (key) => {
-			if (!(await ask(`${part.end.summary}?`, h('p', {}, 'This cannot be undone.')))) return;
+			if (!(await ask(`${part.end.summary}?`, h('p', {}, 'This cannot be undone.'), undo))) return;
 			try {
 				await erase(service.prefix + fill(part.end.path, id, key));
-				await changed(`${part.title}: one was deleted.`);
+				await changed(`${part.title}: one was ${undone}.`);
 			} catch (problem) {
 				say(trouble(problem), true);
 			}
@@ -281,7 +282,7 @@ const contents = {
 		const ends = part.end &&
 			may(part.end, id) && {
 				all: '',
-				one: (o) => h('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${brief(o)}`, click: () => end(idOf(part.parameter, o)) }, 'Delete'),
+				one: (o) => h('button', { type: 'button', class: 'danger', 'aria-label': `${undo} ${brief(o)}`, click: () => end(idOf(part.parameter, o)) }, undo),
 			};
 		return pager(
 			part.title,

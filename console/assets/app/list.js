@@ -1,7 +1,8 @@
 // The page of a collection: search, order and pages are the server's.
-import { Refused, call, erase } from './api.js';
-import { alone, bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
-import { ask, brief, broken, h, later, put, say, tick } from './dom.js';
+import { call } from './api.js';
+import { chooser } from './bulk.js';
+import { idOf, may, properties, resolve, takes } from './definitions.js';
+import { brief, broken, h, later, put, turner } from './dom.js';
 import { filters } from './fields.js';
 import { trouble } from './form.js';
 import { made } from './menu.js';
@@ -95,9 +96,6 @@ export const table = ({ service, schema = {}, columns, objects, link, sort, pick
 	);
 };
 
-// counted tells how many there are, and which of the pages is shown, if there are several.
-const counted = (total, text, page, last) => `${total.toLocaleString()} ${text ? 'found' : 'in all'}${last > 1 ? `, page ${page} of ${last}` : ''}`;
-
 // pager shows some of what source has at a time. Source returns objects, from an offset on and at most a limit, among those that a text
 // finds, and how many these are; render shows them.
 export const pager = async (title, source, render, searches) => {
@@ -118,16 +116,7 @@ export const pager = async (title, source, render, searches) => {
 		put(rows, text && total === 0 ? h('p', { class: 'empty' }, `Nothing has "${text}" in it.`) : render(objects, total));
 		pages.hidden = last === 1 && !text;
 		tools.hidden = pages.hidden || !searches;
-		return put(
-			pages,
-			!pages.hidden && [
-				h('span', {}, counted(total, text, page, last)),
-				last > 1 && [
-					h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
-					h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next'),
-				],
-			],
-		);
+		return put(pages, !pages.hidden && turner(total, text, page, last, turn));
 	};
 	const turn = (to) =>
 		show(to).catch((problem) => {
@@ -158,7 +147,6 @@ export const listed = async (path, operation, items) => {
 	};
 };
 
-const were = (n) => `${n} ${n === 1 ? 'was' : 'were'}`;
 const filtering = (state) => Object.keys(state.filters).length > 0;
 
 // empty says that there is nothing, and what one can do about it.
@@ -195,7 +183,6 @@ export const show = async (main, resource, query) => {
 		filters: {},
 	};
 	for (const [name, value] of query) if (!(name in state) && takes(resource.list, name)) state.filters[name] = value;
-	const picked = new Map();
 	const base = `#/${resource.key}`,
 		makers = made(resource);
 	const go = (change) => {
@@ -210,8 +197,8 @@ export const show = async (main, resource, query) => {
 		return fetchPage();
 	};
 	const rows = h('div', { 'aria-live': 'polite', 'aria-busy': 'true' }, h('p', { class: 'empty' }, 'Loading…')),
-		pages = h('nav', { class: 'pages', 'aria-label': 'Pages' }),
-		bulk = h('div', { class: 'bulk', hidden: true });
+		pages = h('nav', { class: 'pages', 'aria-label': 'Pages' });
+	const chosen = chooser(resource, columns, () => fetchPage());
 	let asked = 0;
 
 	const fetchPage = async () => {
@@ -268,8 +255,7 @@ export const show = async (main, resource, query) => {
 										by: (name) => go({ order: name, direction: state.order === name && state.direction === 'asc' ? 'desc' : 'asc', page: 1 }),
 										state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined),
 									},
-									// What goes with much else is deleted on its own page, which tells what.
-									pick: resource.remove && !takes(resource.remove, 'dry_run') && { all: pickAll(objects), one: (object) => pickOne(object) },
+									pick: chosen?.pick(objects),
 								},
 					)
 				: empty(resource, state, () => {
@@ -279,114 +265,8 @@ export const show = async (main, resource, query) => {
 						search.focus();
 					}),
 		);
-		put(
-			pages,
-			objects.length > 0 && h('span', {}, counted(found, state.search || filtering(state), state.page, last)),
-			last > 1 &&
-				takes(resource.list, 'limit') && [
-					h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),
-					h('button', { type: 'button', disabled: state.page >= last, click: () => go({ page: state.page + 1 }) }, 'Next'),
-				],
-		);
-	};
-
-	const id = (object) => idOf(resource.parameter, object);
-	const pickOne = (object) => {
-		const box = h('input', {
-			type: 'checkbox',
-			'aria-label': `Choose ${brief(object)}`,
-			change: () => {
-				if (box.checked) picked.set(id(object), object);
-				else picked.delete(id(object));
-				offer();
-			},
-		});
-		box.checked = picked.has(id(object));
-		return box;
-	};
-	const pickAll = (objects) => {
-		const box = h('input', {
-			type: 'checkbox',
-			'aria-label': 'Choose all of this page',
-			change: () => {
-				for (const object of objects) box.checked ? picked.set(id(object), object) : picked.delete(id(object));
-				for (const other of rows.querySelectorAll('td.pick input')) other.checked = box.checked;
-				offer();
-			},
-		});
-		return box;
-	};
-	const switchable = resource.update && 'enabled' in (bodyOf(resource.service, resource.update).properties ?? {});
-	const offer = () => {
-		bulk.hidden = picked.size === 0;
-		put(
-			bulk,
-			`${picked.size} chosen: `,
-			switchable &&
-				[true, false].map((enabled) =>
-					h(
-						'button',
-						{
-							type: 'button',
-							disabled: !may(resource.update),
-							click: () => each(enabled ? 'enabled' : 'disabled', (path, headers) => call('PUT', path, { body: { enabled }, headers })),
-						},
-						enabled ? 'Enable' : 'Disable',
-					),
-				),
-			h(
-				'button',
-				{
-					type: 'button',
-					class: 'danger',
-					disabled: !may(resource.remove),
-					click: async () => {
-						const more = takes(resource.remove, 'recursive') && tick(alone);
-						const those = h(
-							'ul',
-							{},
-							[...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))),
-							picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`),
-						);
-						if (!(await ask(picked.size === 1 ? 'Delete this one?' : `Delete these ${picked.size}?`, [those, more && more.element]))) return;
-						await each('deleted', (path, headers) => erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers }));
-					},
-				},
-				'Delete',
-			),
-		);
-	};
-	// asRead returns the header for a change of an object as the list shows it. It refuses if the object has changed since.
-	const asRead = async (path, key, object) => {
-		if (!may(resource.read, key)) return {};
-		const { data, headers } = await call('GET', path),
-			tag = headers.get('ETag');
-		const other = columns.find((name) => brief(data[name]) !== brief(object[name]));
-		if (other) throw new Refused(412, ['It has changed since it was listed: choose it again.'], { method: 'GET', path });
-		return tag ? { 'If-Match': tag } : {};
-	};
-	const each = async (done, run) => {
-		const failed = [],
-			chosen = [...picked];
-		let n = 0;
-		for (const [key, object] of chosen) {
-			say(`${++n} of ${chosen.length}…`);
-			try {
-				const path = service.prefix + fill(resource.itemPath, key);
-				await run(path, await asRead(path, key, object));
-				picked.delete(key);
-			} catch (problem) {
-				if (!problem.messages) throw problem;
-				failed.push(`${brief(object)}: ${problem.message}`);
-				if (problem.status === 412) picked.delete(key);
-			}
-		}
-		say(
-			failed.length > 0 ? `${were(n - failed.length)} ${done}, ${were(failed.length)} not. ${failed.slice(0, 3).join(' ')}` : `${were(n)} ${done}.`,
-			failed.length > 0,
-		);
-		offer();
-		await fetchPage();
+		const paged = takes(resource.list, 'limit');
+		put(pages, objects.length > 0 && turner(found, state.search || filtering(state), state.page, paged ? last : 1, (page) => go({ page })));
 	};
 
 	const search = h('input', {
@@ -422,7 +302,7 @@ export const show = async (main, resource, query) => {
 		),
 		h('div', { class: 'tools' }, takes(resource.list, 'search') && search, takes(resource.list, 'recurse') && h('label', {}, below, ' Tenants below too')),
 		kinds,
-		bulk,
+		chosen?.element,
 		rows,
 		pages,
 	);

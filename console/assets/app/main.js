@@ -1,8 +1,8 @@
 // The console: signs in, shows where one can go, and leads there.
-import { call, changes, leavePage, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
+import { call, changes, leavePage, me, own, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import * as csv from './csv.js';
 import { load, may, resources } from './definitions.js';
-import { arrive, brief, h, lead, put, say } from './dom.js';
+import { arrive, ask, brief, h, lead, put, say } from './dom.js';
 import { trouble } from './form.js';
 import * as item from './item.js';
 import * as list from './list.js';
@@ -68,14 +68,19 @@ const unfold = (open) => {
 	document.getElementById('menu')?.setAttribute('aria-expanded', String(open));
 };
 
+// find looks for a page or an object, by its name.
+const find = async () => (await import('./find.js')).show();
+
 const drawHead = async () => {
 	const button = h(
 		'button',
 		{ type: 'button', id: 'menu', 'aria-controls': 'nav', 'aria-expanded': 'false', click: () => unfold(!document.body.classList.contains('menu')) },
 		'Menu',
 	);
-	const out = h('button', { type: 'button', id: 'logout', click: () => signOut().catch((problem) => say(problem.message, true)) }, 'Sign out');
-	put(head, button, h('span', { class: 'who' }, me?.username), out);
+	const end = async () => (await leaves()) && signOut();
+	const out = h('button', { type: 'button', id: 'logout', click: () => end().catch((problem) => say(problem.message, true)) }, 'Sign out');
+	const seek = h('button', { type: 'button', id: 'find', title: 'Ctrl-K', click: find }, 'Find');
+	put(head, button, h('span', { class: 'who' }, me?.username), seek, out);
 	const tenants = resources.get('auth/tenants');
 	if (!tenants || !may(tenants.list)) return;
 	try {
@@ -95,18 +100,19 @@ const drawHead = async () => {
 	}
 };
 
-// own are the headers of a request in the token's own tenant, which sees all that one can choose.
-const own = () => (me?.tenant ? { 'Wazo-Tenant': me.tenant } : {});
-
 // tenantChooser chooses among a few tenants in a list, and among many by a search.
 const tenantChooser = (tenants, data) => {
-	const act = (uuid) => {
+	const act = async (uuid) => {
+		if (!(await leaves())) return drawHead(); // the one until now is chosen again
+		head.classList.toggle('elsewhere', uuid !== me?.tenant);
 		useTenant(uuid === me?.tenant ? '' : uuid);
 		const page = location.hash.slice(2).split('?')[0];
-		if (!page.includes('/') || resources.has(page)) route();
-		else location.hash = '#/' + page.split('/').slice(0, -1).join('/'); // the object is another tenant's
+		if (!page.includes('/') || resources.has(page)) return route();
+		location.hash = '#/' + page.split('/').slice(0, -1).join('/'); // the object is another tenant's
+		return undefined;
 	};
 	const now = tenant || me?.tenant;
+	head.classList.toggle('elsewhere', now !== me?.tenant); // one sees at once whose things these are
 	if (data.total <= data.items.length) {
 		const chooser = h(
 			'select',
@@ -126,7 +132,7 @@ const tenantChooser = (tenants, data) => {
 				await settled(head);
 				const uuid = chosen.read();
 				if (uuid instanceof Error) say(uuid.message, true);
-				else act(uuid ?? me?.tenant);
+				else await act(uuid ?? me?.tenant);
 			},
 		},
 		{ before: now, headers: own(), stays: true },
@@ -145,17 +151,42 @@ const pages = {
 	...Object.fromEntries(Object.keys(menu.makers).map((address) => [address, async (place) => (await import('./work.js')).show(place, address)])),
 };
 
-// typed tells whether the page has a form in which something was typed that is not saved.
-let typed = false;
+// typed returns a form of this page in which something was typed that is not saved.
+const typed = () => main.querySelector('form[data-typed]');
+const drop = () => {
+	for (const form of main.querySelectorAll('form')) form.removeAttribute('data-typed');
+};
 main.addEventListener('input', ({ target }) => {
-	const field = /** @type {Element} */ (target);
-	typed ||= Boolean(field.closest('form')?.querySelector('button.primary') && !field.closest('#login, .question'));
+	const field = /** @type {Element} */ (target),
+		form = field.closest('form');
+	if (form?.querySelector('button.primary') && !field.closest('#login, .question, .tools, .pages')) form.setAttribute('data-typed', '');
 });
+addEventListener('saved', drop);
+addEventListener('beforeunload', (event) => {
+	if (typed()) event.preventDefault(); // the browser asks
+});
+
+// leaves asks before what was typed is left, and reports whether one leaves it.
+const leaves = async () => {
+	if (typed() && !(await ask('Leave this page?', h('p', {}, 'What you have typed is not saved.'), 'Leave'))) return false;
+	drop();
+	return true;
+};
+
+// stays reports whether one stays on a page that the address has left: then the address is that of the page again.
+let here = location.hash;
+const stays = async () => {
+	const wanted = location.hash;
+	if (!typed() || wanted === here) return false;
+	history.replaceState(null, '', here);
+	if (!document.querySelector('dialog[open]') && (await leaves())) location.hash = wanted; // with which the other page comes
+	return true;
+};
 
 // left is the page on which a session has ended, who was signed in, and the tenant: they come back to it, and to what they have typed.
 let left;
 const leave = ({ user, tenant: chosen }) => {
-	left = { user, chosen, hash: location.hash, place: typed && main.firstElementChild };
+	left = { user, chosen, hash: location.hash, place: typed() && main.firstElementChild };
 	signInPage('Your session has ended. Sign in again; you come back to this page.');
 };
 
@@ -183,12 +214,12 @@ const home = async () => {
 
 // route shows the page that the address names.
 const route = async () => {
-	if (!me) return;
+	if (!me || (await stays())) return;
+	here = location.hash;
 	const [path, query] = location.hash.slice(1).split('?');
 	const words = path.split('/').filter(Boolean).map(decodeURIComponent);
 	unfold(false);
 	menu.mark(nav, path);
-	typed = false;
 	document.querySelector('dialog')?.close(); // what it asks is about the page before
 	arrive();
 	forgetNames();
@@ -242,12 +273,17 @@ const begin = async () => {
 	changes.addEventListener('signed-out', () => signInPage('Signed out.'));
 	changes.addEventListener('ended', (/** @type {any} */ event) => leave(event.detail));
 	changes.addEventListener('tenant-gone', home);
+	changes.addEventListener('tenants', drawHead);
 	addEventListener('hashchange', route);
 	addEventListener('unhandledrejection', (event) => say(`This page has a fault: ${event.reason?.message ?? event.reason}`, true));
 	addEventListener('keydown', (event) => {
 		if (event.key === 'Escape' && document.body.classList.contains('menu')) {
 			unfold(false);
 			document.getElementById('menu').focus();
+		}
+		if (event.key === 'k' && (event.ctrlKey || event.metaKey) && me && !document.querySelector('dialog')) {
+			event.preventDefault();
+			find();
 		}
 		if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(/** @type {Element} */ (event.target).tagName)) {
 			event.preventDefault();

@@ -96,6 +96,17 @@ const icon = (path) => {
 	return picture;
 };
 
+// offered are all pages that the token can use, in the order of the menu: each kind of object and what makes one among them.
+export const offered = () => {
+	const all = [
+		...places.flatMap(([, , pages]) =>
+			pages.map((one) => (typeof one !== 'string' ? one.offered() && one : usable(resources.get(one)) && of(resources.get(one)))),
+		),
+		...[...resources.values()].flatMap((r) => [usable(r) && of(r), ...made(r)]),
+	].filter((one) => !!one);
+	return all.filter((one, i) => all.findIndex(({ to }) => to === one.to) === i);
+};
+
 const usable = (r) => may(r?.list ?? r?.read);
 const of = (r) => page(`#/${r.key}`, r.title);
 const link = ({ to, title }, ...before) => h('a', { href: to }, before, title);

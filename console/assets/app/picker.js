@@ -25,32 +25,44 @@ export const asksFirst = (input, ask) => seeks.set(input, ask);
 // settled waits until the inputs inside of an element know what they ask, such as whether there is what was typed in them.
 export const settled = (element) => Promise.all([...element.querySelectorAll('input')].map((input) => seeks.get(input)?.()));
 
+// apart names objects so that none of them is called as another: where a name does not tell, the number of a telephone does or, without any, the
+// key.
+export const apart = (objects, keyOf) =>
+	objects.map((object) => {
+		const name = brief(object) || String(keyOf(object)),
+			numbers = brief([object, ...(object.lines ?? [])].flatMap((of) => of.extensions ?? []));
+		const alone = objects.every((other) => other === object || brief(other) !== name || keyOf(other) === keyOf(object));
+		return { object, name: alone || numbers === name ? name : `${name} (${numbers || keyOf(object)})` };
+	});
+
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
-// Its read returns an Error for a name that no object has, unless any text may be sent.
+// Enter takes the only object that has a part of its name typed. Read returns an Error for a name that no object has,
+// unless any text may be sent.
 /** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any, options?: PickerOptions) => Picker} */
 export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {}, stays = false } = {}) => {
 	const values = new Map(); // by what is shown
-	const learn = (object) => {
-		const name = brief(object) || String(valueOf(object));
-		const shown = [undefined, valueOf(object)].includes(values.get(name)) ? name : `${name} (${valueOf(object)})`;
-		values.set(shown, valueOf(object));
-		if (String(valueOf(object)).length > 16) told.set(String(valueOf(object)), name);
+	const learn = ({ object, name }) => {
+		const value = valueOf(object),
+			shown = [undefined, value].includes(values.get(name)) ? name : `${name} (${value})`;
+		values.set(shown, value);
+		if (String(value).length > 16) told.set(String(value), brief(object) || name);
 		return shown;
 	};
+	const learnAll = (objects) => apart(objects, valueOf).map(learn);
 	const list = h('datalist', { id: fresh('choices') });
 	const input = h('input', {
 		...attributes,
 		type: 'text',
 		list: list.id,
-		value: preset ? learn(preset) : (before ?? ''),
+		value: preset ? learnAll([preset])[0] : (before ?? ''),
 		autocomplete: 'off',
 		spellcheck: 'false',
 	});
-	const search = async (text) =>
-		(await call('GET', resource.service.prefix + resource.path, { query: { ...query, limit: 30, search: text }, headers, stays })).data[resource.items].map(
-			learn,
-		);
+	const search = async (text) => {
+		const { data } = await call('GET', resource.service.prefix + resource.path, { query: { ...query, limit: 30, search: text }, headers, stays });
+		return learnAll(data[resource.items]);
+	};
 	const suggest = async () => {
 		if (!input.isConnected) return; // the page was left
 		put(
@@ -71,10 +83,20 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 	});
 	input.addEventListener('focus', quietly, { once: true });
 	input.addEventListener('input', later(quietly));
+	input.addEventListener('keydown', async (event) => {
+		const text = input.value.trim();
+		if (event.key !== 'Enter' || attributes.form !== undefined || free || known(text)) return;
+		event.preventDefault();
+		const found = await search(text).catch(() => []); // the form tells what is wrong
+		if (input.value.trim() !== text) return;
+		if (found.length !== 1 || found[0] === text) return input.form?.requestSubmit();
+		[input.value] = found;
+		input.dispatchEvent(new Event('change'));
+	});
 	if (before != null && before !== '' && !preset) {
 		objectBy(resource, by, before, { headers, stays }).then(
 			(found) => {
-				if (found && input.value === String(before)) input.value = learn(found);
+				if (found && input.value === String(before)) [input.value] = learnAll([found]);
 			},
 			() => {},
 		); // it stays as it is sent

@@ -15,6 +15,7 @@ import {
 	services,
 	target,
 } from './definitions.js';
+import { own, tenant } from './api.js';
 import { brief, broken, h, moment, put, same, words } from './dom.js';
 import { objectBy } from './picker.js';
 
@@ -22,12 +23,16 @@ import { objectBy } from './picker.js';
 const found = new Map();
 export const forgetNames = () => found.clear();
 
+// Who has changed something may be of the tenant above, which is one's own: such an object has a name here, and no page.
 const seek = (resource, value, by) => {
 	const key = [resource.key, by, value].join(' ');
+	const above = () => (tenant && !by ? objectBy(resource, by, value, own()).then((object) => object && { ...object, above: true }) : undefined);
 	if (!found.has(key))
 		found.set(
 			key,
-			objectBy(resource, by, value).catch(() => undefined),
+			objectBy(resource, by, value)
+				.catch(above)
+				.catch(() => undefined),
 		);
 	return found.get(key);
 };
@@ -47,6 +52,7 @@ export const heading = (service, name, schema, label = labelOf(schema, name)) =>
 export const nameLater = (resource, id, element = h('span', {}, String(id))) => {
 	seek(resource, id).then((object) => {
 		if (object && brief(object)) put(element, broken(brief(object)));
+		if (object?.above) element.removeAttribute('href');
 	});
 	return element;
 };
