@@ -55,7 +55,7 @@ func wait(t testing.TB, what string, is func() bool, state func() string) {
 // differ in them: what is missing is not loaded.
 const modules = `app_authenticate app_cdr app_confbridge app_db app_dial app_directed_pickup app_directory app_disa app_echo app_exec app_milliwatt app_mixmonitor app_page app_playback
 	app_playtones app_privacy app_queue app_read app_record app_stack app_userevent app_verbose app_voicemail bridge_builtin_features
-	bridge_builtin_interval_features bridge_holding bridge_native_rtp bridge_simple bridge_softmix cdr_custom cel_custom chan_bridge_media chan_pjsip codec_a_mu codec_adpcm
+	bridge_builtin_interval_features bridge_holding bridge_native_rtp bridge_simple bridge_softmix cdr_custom cdr_manager cel_custom chan_bridge_media chan_pjsip codec_a_mu codec_adpcm
 	codec_alaw codec_g722 codec_gsm codec_opus codec_opus_open_source codec_resample codec_ulaw format_gsm format_pcm format_sln format_wav format_wav_gsm func_base64 func_callerid func_cdr
 	func_channel func_cut func_db func_devstate func_dialplan func_env func_extstate func_global func_groupcount func_hangupcause func_lock func_logic func_math func_md5
 	func_pjsip_aor func_pjsip_contact func_pjsip_endpoint func_sprintf func_strings func_timeout func_uri pbx_config res_adsi res_agi res_cdrel_custom res_clioriginate
@@ -195,12 +195,11 @@ func bootReal(t testing.TB) *pbxUnderTest {
 	}
 	fmt.Fprintf(&conf, "astmoddir => %s\n[options]\nentityid = 02:00:00:00:00:01\n", moduleFolder)
 	write("etc/asterisk.conf", conf.String())
-	write("etc/cdr_custom.conf", "[mappings]\nMaster.csv => ${CDR(direction)},${CDR(user)},${CDR(trunk)},${CDR(tenant)},${CDR(accountcode)},${CDR(disposition)},${CDR(userfield)}\n")
 	write("etc/cel.conf", "[general]\nenable = yes\nevents = ANSWER,HANGUP\n")
 	write("etc/cel_custom.conf", "[mappings]\nMaster.csv => ${eventtype},${CHANNEL(accountcode)},${CHANNEL(userfield)}\n")
 	write("etc/logger.conf", "[general]\n[logfiles]\nfull => notice,warning,error,verbose(5)\n")
 	write("etc/manager.conf", fmt.Sprintf("[general]\nenabled = yes\nbindaddr = 127.0.0.1\nport = %d\ntlsenable = yes\ntlsbindaddr = %s\ntlscertfile = %[3]s/etc/cert.pem\ntlsprivatekey = %[3]s/etc/key.pem\n"+
-		"[ringfence]\nsecret = s\nread = system,user\nwrite = system,call,reporting,command\n", a.ports["manager"], a.at("managers"), dir))
+		"[ringfence]\nsecret = s\nread = system,user,cdr\nwrite = system,call,reporting,command\n", a.ports["manager"], a.at("managers"), dir))
 	certificate, key := a.certify()
 	write("etc/cert.pem", certificate)
 	write("etc/key.pem", key)

@@ -17,6 +17,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/asterisk/cdr"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/doctor"
 )
@@ -46,6 +47,9 @@ type Asterisk struct {
 	// Etc is the folder of Asterisk's own files: no generated section gets a name that one there has. Default: RINGFENCE_ASTERISK_ETC from
 	// the environment, else /etc/asterisk if Asterisk is on this machine.
 	Etc string `json:"etc,omitempty"`
+	// Records is the file in which Asterisk keeps its records of calls. Default: RINGFENCE_ASTERISK_RECORDS from the environment, else
+	// /var/log/asterisk/cdr-custom/ringfence.csv if Asterisk is on this machine.
+	Records string `json:"records,omitempty"`
 	// LongestCall is after how long a call ends: "4h", at least 1m. Default: RINGFENCE_ASTERISK_LONGEST_CALL from the environment, else never.
 	LongestCall string `json:"longest_call,omitempty"`
 
@@ -63,13 +67,14 @@ func (a *App) resolveAsterisk(setting func(field *string, env, fallback string))
 	setting(&s.Manager, "RINGFENCE_ASTERISK_MANAGER", "")
 	setting(&s.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence")
 	setting(&s.Secret, "RINGFENCE_ASTERISK_SECRET", "")
-	log, etc := "", ""
+	log, etc, records := "", "", ""
 	if s.Manager != "" && !strings.HasPrefix(s.Manager, "tls://") {
-		log, etc = "/var/log/asterisk/messages.log", "/etc/asterisk"
+		log, etc, records = "/var/log/asterisk/messages.log", "/etc/asterisk", "/var/log/asterisk/cdr-custom/"+cdr.File
 	}
 	setting(&s.Log, "RINGFENCE_ASTERISK_LOG", log)
 	setting(&s.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", "")
 	setting(&s.Etc, "RINGFENCE_ASTERISK_ETC", etc)
+	setting(&s.Records, "RINGFENCE_ASTERISK_RECORDS", records)
 	setting(&s.LongestCall, "RINGFENCE_ASTERISK_LONGEST_CALL", "")
 	// Where there is neither an Asterisk nor a folder for one, files are made only when somebody asks for them.
 	s.live = s.Manager != "" || s.Folder != ""
@@ -139,6 +144,7 @@ func (s phoneSettings) apply() apply.Settings {
 //	    log      <file>
 //	    interfaces "SCCP/* DAHDI/1"
 //	    etc      <folder>
+//	    records  <file>
 //	    longest_call <duration>
 //	}
 func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
@@ -148,7 +154,7 @@ func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	}
 	return block(d, "asterisk", map[string]value{
 		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret), "log": text(&s.Log),
-		"interfaces": text(&s.Interfaces), "etc": text(&s.Etc), "longest_call": text(&s.LongestCall),
+		"interfaces": text(&s.Interfaces), "etc": text(&s.Etc), "records": text(&s.Records), "longest_call": text(&s.LongestCall),
 	})
 }
 

@@ -96,4 +96,5 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	o.until(`document.querySelector('main h1')?.textContent === 'State of Asterisk' && document.querySelector('input[type=search]')?.value === 'ada'`, "it does not lead there")
 	o.reads("192.0.2.7:5060")
 	o.clean(t, "at one look")
+	seesCalls(t, g, o, admin, pbx)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/caddymodule/certificate"
+	"github.com/ringfence/ringfence/callrecords"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/made"
@@ -41,6 +42,7 @@ type engine struct {
 	// confd is the telephony configuration service; helpers the helper endpoints.
 	confd   *rest.Service
 	helpers *helpers.Service
+	records *callrecords.Service
 	// telephone configures Asterisk.
 	telephone *telephone
 	cache     *tokens.Cache
@@ -106,13 +108,22 @@ func newEngine(key, data, keys string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	records, err := callrecords.New(callrecords.Options{DB: db, Users: usersOf, Unreadable: metrics.unreadable.Inc})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("describing the call records: %w", err), metrics.release())
+	}
+	phone.records = records
+	auth.Audits(records.REST())
 	cache, err := tokens.NewCache(auth, tokens.Options{OnLag: metrics.lagged, From: from, Complete: auth.Complete})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
 	}
 	auth.UseCache(cache)
 	auth.UseNode(describeNode)
-	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, telephone: phone, cache: cache, metrics: metrics, box: box, keys: keys}
+	e := &engine{
+		key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, records: records, telephone: phone, cache: cache,
+		metrics: metrics, box: box, keys: keys,
+	}
 	folders := []string{data}
 	if path, isFile := strings.CutPrefix(key, open.SQLiteScheme); isFile { // which may be on another disk
 		if inData, err := open.Key(open.SQLiteScheme + filepath.Join(data, filepath.Base(path))); err != nil || inData != key {
@@ -205,7 +216,7 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 
 const sweepEvery = time.Minute
 
-// sweep removes expired tokens until the engine ends. A token is worthless as soon as it expires, so nothing depends on when it
+// sweep removes expired tokens, and old records of calls, until the engine ends. A token is worthless as soon as it expires, so nothing depends on when it
 // is removed.
 func (e *engine) sweep() {
 	tick := time.NewTicker(sweepEvery)
@@ -217,6 +228,9 @@ func (e *engine) sweep() {
 		case <-tick.C:
 			if _, err := e.auth.Sweep(e.ctx); err != nil && e.ctx.Err() == nil {
 				slog.Warn("removing expired tokens; trying again in a minute", "error", err)
+			}
+			if err := e.records.Sweep(e.ctx); err != nil && e.ctx.Err() == nil {
+				slog.Warn("removing old records of calls; trying again in a minute", "error", err)
 			}
 		}
 	}

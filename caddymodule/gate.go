@@ -291,7 +291,7 @@ func stripPrefix(r *http.Request, prefix string) {
 
 // services returns Ringfence's own services, for a gate in front of them.
 func (a *App) services() []*rest.Service {
-	return []*rest.Service{a.auth, a.engine.confd, a.engine.helpers.REST()}
+	return []*rest.Service{a.auth, a.engine.confd, a.engine.helpers.REST(), a.engine.records.REST()}
 }
 
 // parseGate parses

@@ -23,6 +23,8 @@ type metrics struct {
 	denials  *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	lag      prometheus.Histogram
+	// unreadable are records of calls that could not be read.
+	unreadable prometheus.Counter
 
 	admitted known[prometheus.Counter]
 	answered known[prometheus.Observer]
@@ -65,7 +67,7 @@ func useMetrics() (*metrics, error) {
 
 // register adds the counters to a configuration's registry.
 func (m *metrics) register(registry *prometheus.Registry) error {
-	for _, c := range []prometheus.Collector{m.requests, m.denials, m.duration, m.lag} {
+	for _, c := range []prometheus.Collector{m.requests, m.denials, m.duration, m.lag, m.unreadable} {
 		if err := registry.Register(c); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
@@ -97,6 +99,10 @@ func newMetrics() *metrics {
 			Name:    "ringfence_revocation_lag_seconds",
 			Help:    "From a revocation on one node to its being forgotten on this one.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30},
+		}),
+		unreadable: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ringfence_call_records_unreadable_total",
+			Help: "What Asterisk sent or wrote as a record of a call, and could not be read.",
 		}),
 	}
 }

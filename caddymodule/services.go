@@ -27,10 +27,11 @@ func init() {
 	caddy.RegisterModule(new(Auth))
 	caddy.RegisterModule(new(Confd))
 	caddy.RegisterModule(new(Helpers))
+	caddy.RegisterModule(new(CallRecords))
 	caddy.RegisterModule(new(Local))
 	httpcaddyfile.RegisterHandlerDirective("ringfence_local", parseBare(func() caddyhttp.MiddlewareHandler { return new(Local) }))
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_local", httpcaddyfile.Before, "header") // and so before all that answers
-	for _, directive := range []string{"ringfence_auth", "ringfence_confd", "ringfence_helpers"} {
+	for _, directive := range []string{"ringfence_auth", "ringfence_confd", "ringfence_helpers", "ringfence_call_records"} {
 		httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, "respond")
 	}
 	httpcaddyfile.RegisterHandlerDirective("ringfence_auth", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
@@ -44,6 +45,11 @@ func init() {
 		return confd, confd.parse(h)
 	})
 	httpcaddyfile.RegisterHandlerDirective("ringfence_helpers", parseHelpers)
+	httpcaddyfile.RegisterHandlerDirective("ringfence_call_records", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		records := new(CallRecords)
+		h.Next()
+		return records, records.parse(h)
+	})
 	caddy.RegisterModule(new(Console))
 	httpcaddyfile.RegisterHandlerDirective("ringfence_console", parseBare(func() caddyhttp.MiddlewareHandler { return new(Console) }))
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_console", httpcaddyfile.Before, "respond")
@@ -67,6 +73,9 @@ type Helpers struct {
 
 	plain http.Handler
 }
+
+// CallRecords serves the call log to requests that a ringfence_gate has let through.
+type CallRecords struct{ gated }
 
 // gated is a service behind the gate.
 type gated struct {
@@ -119,6 +128,21 @@ func (*Confd) CaddyModule() caddy.ModuleInfo {
 // CaddyModule returns the Caddy module information.
 func (*Helpers) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "http.handlers.ringfence_helpers", New: func() caddy.Module { return new(Helpers) }}
+}
+
+// CaddyModule returns the Caddy module information.
+func (*CallRecords) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_call_records", New: func() caddy.Module { return new(CallRecords) }}
+}
+
+// Provision takes the service from the app.
+func (h *CallRecords) Provision(ctx caddy.Context) error {
+	app, err := loadApp(ctx)
+	if err != nil {
+		return err
+	}
+	h.service, app.needsDatabase = app.engine.records.REST(), true
+	return nil
 }
 
 // Provision takes the service from the app.
@@ -415,12 +439,15 @@ var (
 	_ caddyhttp.MiddlewareHandler = (*Auth)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Confd)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Helpers)(nil)
+	_ caddyhttp.MiddlewareHandler = (*CallRecords)(nil)
 	_ caddy.Provisioner           = (*Auth)(nil)
 	_ caddy.Provisioner           = (*Confd)(nil)
 	_ caddy.Provisioner           = (*Helpers)(nil)
+	_ caddy.Provisioner           = (*CallRecords)(nil)
 	_ caddy.Validator             = (*Auth)(nil)
 	_ caddy.Validator             = (*Confd)(nil)
 	_ caddy.Validator             = (*Helpers)(nil)
+	_ caddy.Validator             = (*CallRecords)(nil)
 	_ caddyfile.Unmarshaler       = (*RemoteTokens)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Local)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Console)(nil)

@@ -21,10 +21,12 @@ import (
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/asterisk/cdr"
 	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/asterisk/userstate"
+	"github.com/ringfence/ringfence/callrecords"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -42,6 +44,7 @@ type telephone struct {
 	snapshots *confdsvc.Snapshots
 	confd     *rest.Service    // set before the first use
 	files     *helpers.Service // so is this
+	records   *callrecords.Service
 
 	mu       sync.Mutex
 	settings phoneSettings
@@ -123,6 +126,11 @@ func (t *telephone) restart() {
 			if _, err := t.generate(ctx, settings, nil); err != nil && ctx.Err() == nil {
 				slog.Warn("whether Asterisk's own files stand in the way of the generated ones is not known", "error", err)
 			}
+		}
+		var records sync.WaitGroup
+		defer records.Wait()
+		if settings.Manager != "" {
+			records.Go(func() { t.records.Run(ctx, callrecords.Settings{Asterisk: settings.Name, File: settings.Records}) })
 		}
 		service.Run(ctx)
 	})
@@ -393,9 +401,27 @@ const callRecordPath = "/"
 // stateAccesses are all that this process may do in the name of telephones.
 var stateAccesses = []string{"confd.users.*.update", "confd.users.*.services.*.update", "confd.users.*.forwards.*.update"}
 
+// usersOf returns the users of SIP endpoints, for [callrecords.Options].
+func usersOf(ctx context.Context, c store.Conn, endpoints []string) ([]callrecords.User, error) {
+	found, err := confdsvc.UsersOfEndpoints(ctx, c, endpoints)
+	users := make([]callrecords.User, len(found))
+	for i, u := range found {
+		users[i] = callrecords.User(u)
+	}
+	return users, err
+}
+
 // heard returns the state that an event tells, and a function that stores it by the same operation as a client: with its checks, and
 // its entry in the audit.
 func (t *telephone) heard(event ami.Message) (apply.News, func(ctx context.Context) error) {
+	switch event.Event() {
+	case cdr.Event:
+		t.records.Hear(event.Get)
+		return apply.News{}, nil
+	case "FullyBooted": // it is sent at the beginning of each connection: there may be records that nobody has heard of
+		t.records.CatchUp()
+		return apply.News{}, nil
+	}
 	if event.Event() == asterisk.PINEvent {
 		m, pin := apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, event.Get("NewPassword")
 		return apply.PINNews(m, pin), func(ctx context.Context) error {

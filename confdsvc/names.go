@@ -45,6 +45,30 @@ func (n Names) has(ctx context.Context, query, name, tenantUUID string) (bool, e
 	return count > 0, err
 }
 
+// EndpointUser is a telephone user, with the name of a SIP endpoint of theirs and the number of its line, or "".
+type EndpointUser struct {
+	Endpoint   string `db:"endpoint"`
+	TenantUUID string `db:"tenant_uuid"`
+	UUID       string `db:"uuid"`
+	Name       string `db:"name"`
+	Number     string `db:"number"`
+}
+
+// UsersOfEndpoints returns the main users of the lines of SIP endpoints, by the names of these.
+func UsersOfEndpoints(ctx context.Context, c store.Conn, names []string) ([]EndpointUser, error) {
+	args := make([]any, len(names))
+	for i, name := range names {
+		args[i] = name
+	}
+	return store.Select[EndpointUser](ctx, c, `
+		SELECT n.name AS endpoint, u.tenant_uuid, u.uuid, trim(u.firstname || ' ' || coalesce(u.lastname, '')) AS name,
+			coalesce((SELECT x.exten FROM confd_line_extension lx JOIN confd_extension x ON x.id = lx.extension_id WHERE lx.line_id = le.line_id), '') AS number
+		FROM confd_sip_name n JOIN confd_line_endpoint le ON le.sip_uuid = n.endpoint_uuid
+			JOIN confd_user_line ul ON ul.id = (SELECT min(o.id) FROM confd_user_line o WHERE o.line_id = le.line_id)
+			JOIN confd_user u ON u.id = ul.user_id
+		WHERE n.name IN (`+crud.Placeholders(1, len(names))+`)`, args...)
+}
+
 // People returns the telephone users of some numbers and UUIDs, whichever tenants they are in (principal.People). Other names are nobody's.
 func People(ctx context.Context, c store.Conn, names []string) ([]principal.Person, error) {
 	var numbers, uuids []any

@@ -33,11 +33,19 @@ type running struct {
 // maxAsked is how many telephones, or mailboxes, Asterisk is asked for one by one: it takes it long to list all that it has.
 const maxAsked = 20
 
+// dispensable are the modules without which telephones work all the same.
+var dispensable = map[string]bool{"cdr_manager": true, "cdr_custom": true}
+
 // Reload implements [generation.Asterisk].
 func (a *running) Reload(ctx context.Context, module string) error {
 	a.reloaded = true
 	err := a.client.Reload(ctx, module)
-	if refused, ok := errors.AsType[*ami.ReloadError](err); ok && refused.Missing {
+	refused, ok := errors.AsType[*ami.ReloadError](err)
+	if ok && dispensable[module] {
+		a.warn("records of calls may not come: " + err.Error())
+		return nil
+	}
+	if ok && refused.Missing {
 		return fmt.Errorf("%w: %w", generation.ErrNoModule, err)
 	}
 	return err

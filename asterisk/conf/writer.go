@@ -64,7 +64,7 @@ func IsSectionName(name string) bool { return isName(name, sectionSize, "_.@:-")
 
 // IsName reports whether a value can have this name.
 func IsName(name string) bool {
-	return isName(name, nameSize, "_./*@:-") && (isLetterOrDigit(name[0]) || name[0] == '_' || name[0] == '*')
+	return isName(name, nameSize, "_./*@:,-") && (isLetterOrDigit(name[0]) || name[0] == '_' || name[0] == '*')
 }
 
 // isName reports whether a text is of letters, digits and some other characters, and neither empty nor too long.

@@ -21,6 +21,8 @@ var readers = []reader{
 	{"pjsip.conf", "res_pjsip", ""},
 	{"pjsip.conf", "res_pjsip_endpoint_identifier_ip", "identify"},
 	{"pjsip.conf", "res_pjsip_outbound_registration", "registration"},
+	{"cdr_manager.conf", "cdr_manager", ""},
+	{"cdr_custom.conf", "cdr_custom", ""},
 }
 
 // reader is a module that reads a file or, if it has a kind, the sections of that type alone: it may not be loaded where there are none.

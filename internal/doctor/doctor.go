@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -286,6 +287,23 @@ func (i Installation) manager(ctx context.Context) Finding {
 	case err != nil:
 		return Finding{subject, Problem, "its manager interface cannot be reached: " + err.Error(), "start Asterisk, and let manager.conf enable it at " + o.Address}
 	}
-	_ = conn.Close()
+	defer func() { _ = conn.Close() }()
+	if lacksRecords(ctx, conn, o.Username) {
+		return Finding{
+			subject, Warning, "its manager interface at " + o.Address + " accepts the login, and sends no records of calls: the account may not read them",
+			"add cdr to read of the account in Asterisk's manager.conf, and run \"asterisk -rx 'manager reload'\"",
+		}
+	}
 	return Finding{subject, OK, "its manager interface at " + o.Address + " accepts the login", ""}
+}
+
+// lacksRecords reports whether the account gets no records of calls. Where it may not ask that, nothing is known.
+func lacksRecords(ctx context.Context, conn *ami.Conn, username string) bool {
+	lines, _ := ami.Command(ctx, conn, "manager show user "+username)
+	for _, line := range lines {
+		if name, may, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "read perm" {
+			return !slices.ContainsFunc(strings.Split(may, ","), func(one string) bool { return slices.Contains([]string{"cdr", "all"}, strings.TrimSpace(one)) })
+		}
+	}
+	return false
 }

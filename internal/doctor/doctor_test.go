@@ -377,6 +377,12 @@ func TestAsterisk(t *testing.T) {
 	pbx := amitest.New(t)
 	o := pbx.Options()
 	find(t, []Finding{Installation{Manager: o}.manager(t.Context())}, "Asterisk", OK, "accepts the login")
+	for read, state := range map[string]State{"system,user,cdr": OK, "all": OK, "system,user": Warning} {
+		pbx.Handle("Command", func(c *amitest.Session, a ami.Message) {
+			c.Respond(a, "Success", "Output", "       username: ringfence", "Output", "      read perm: "+read, "Output", "     write perm: cdr")
+		})
+		find(t, []Finding{Installation{Manager: o}.manager(t.Context())}, "Asterisk", state, "accepts the login")
+	}
 	o.Secret = "wrong"
 	find(t, []Finding{Installation{Manager: o}.manager(t.Context())}, "Asterisk", Problem, "refuses")
 	find(t, []Finding{Installation{Manager: ami.Options{Address: "127.0.0.1:1"}}.manager(t.Context())}, "Asterisk", Problem, "cannot be reached")

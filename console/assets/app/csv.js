@@ -10,7 +10,7 @@ const kind = 'text/csv';
 export const offered = () => ['import_users_csv', 'export_users_csv'].some(mayDo);
 
 // save has the browser keep a text as a file.
-const save = (name, text) => {
+export const save = (name, text) => {
 	const link = h('a', { href: URL.createObjectURL(new Blob([text], { type: kind })), download: name });
 	link.click();
 	setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser may read it after the click

@@ -7,12 +7,18 @@ import { words } from './dom.js';
 /** @type {Service[]} */
 export let services = [];
 // sectionOf returns the part of the console in which the pages of a service are.
-const sections = { auth: 'People and rights', confd: 'Telephony', sysconfd: 'System' };
+const sections = { auth: 'People and rights', confd: 'Telephony', sysconfd: 'System', 'call-logd': 'Calls' };
 export const sectionOf = (service) => sections[service.name] ?? service.title;
 
 // titles tell apart what would have one name: a person who telephones, and the login of a person or of a program; the menus that callers hear, and
 // that of the console.
-const titles = { 'confd/users': 'People', 'auth/users': 'Logins', 'auth/groups': 'Groups of logins', 'confd/ivr': 'Menus' };
+const titles = {
+	'confd/users': 'People',
+	'auth/users': 'Logins',
+	'auth/groups': 'Groups of logins',
+	'confd/ivr': 'Menus',
+	'call-logd/retention': 'How long calls are kept',
+};
 
 // resources are the collections and documents of all services, by service and path: "confd/users".
 /** @type {Map<string, Resource>} */

@@ -146,6 +146,7 @@ const pages = {
 	who: async (...values) => (await access()).who(...values),
 	why: async (...values) => (await access()).why(...values),
 	asterisk: async (place, query) => (await import('./asterisk.js')).show(place, query),
+	calls: async (place) => (await import('./calls.js')).show(place),
 	apply: async (place) => (await import('./apply.js')).show(place),
 	csv: csv.show,
 	...Object.fromEntries(Object.keys(menu.makers).map((address) => [address, async (place) => (await import('./work.js')).show(place, address)])),

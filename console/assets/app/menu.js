@@ -45,6 +45,8 @@ const places = [
 		[
 			page('#/apply', 'Telephone system', () => mayDo('preview_apply')),
 			page('#/asterisk', 'State of Asterisk', () => mayDo('read_asterisk')),
+			page('#/calls', 'Calls', () => mayDo('list_cdr') || mayDo('list_my_cdr')),
+			'call-logd/retention',
 			'confd/configuration/live_reload',
 		],
 	],

@@ -1,0 +1,89 @@
+package asterisk_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/cdr"
+	"github.com/ringfence/ringfence/callrecords"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// A call has its record, whether the gateway has heard of it or was away when it ended; and no call has two.
+func TestRealCallRecords(t *testing.T) {
+	a := startReal(t, office(t))
+	a.apply()
+	db := storetest.SQLite(t)
+	if _, err := db.Exec(t.Context(), `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $1, 'acme', 'acme')`, acme); err != nil {
+		t.Fatal(err)
+	}
+	// gateway runs one until its context ends. It reads a file, or hears events alone.
+	gateway := func(file string) (stop func()) {
+		records, err := callrecords.New(callrecords.Options{DB: db, Users: func(context.Context, store.Conn, []string) ([]callrecords.User, error) {
+			return []callrecords.User{{Endpoint: "alice", TenantUUID: acme, UUID: alice, Name: "Alice", Number: "101"}, {Endpoint: "bob", TenantUUID: acme, UUID: bob, Name: "Bob", Number: "102"}}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := ami.Dial(t.Context(), ami.Options{Address: a.at("manager"), Username: "ringfence", Secret: "s", Events: func(m ami.Message) {
+			if m.Event() == cdr.Event {
+				records.Hear(m.Get)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		work.Go(func() { records.Run(ctx, callrecords.Settings{Asterisk: "main", File: file}) })
+		return func() {
+			_ = conn.Close()
+			cancel()
+			work.Wait()
+		}
+	}
+	stored := func() string {
+		rows, err := store.Select[string](t.Context(), db, `SELECT source_name || ' ' || source_extension || ' ' || coalesce(source_user_uuid, '') || ' calls ' || destination_name || ' ' ||
+			requested_extension || ' ' || coalesce(destination_user_uuid, '') || ': ' || status FROM call_record ORDER BY start_at`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(rows, "\n")
+	}
+	phones := []*phone{a.phone(t, "alice"), a.phone(t, "bob")}
+	calls := func() {
+		t.Helper()
+		if _, got := phones[0].dial("102"); got != 200 {
+			t.Fatalf("alice dials 102: %d", got)
+		}
+	}
+	has := func(n int) {
+		t.Helper()
+		one := "Alice 101 " + alice + " calls Bob 102 " + bob + ": answered"
+		want := strings.TrimSuffix(strings.Repeat(one+"\n", n), "\n")
+		wait(t, "the records", func() bool { return stored() == want }, func() string { return stored() + "\nwanted:\n" + want })
+	}
+	stop := gateway("")
+	calls()
+	a.rest("alice dials 102", "answer", phones)
+	has(1)
+	calls()
+	stop() // during a call
+	a.rest("alice dials 102 again", "answer", phones)
+	file := a.dir + "/log/cdr-custom/" + cdr.File
+	stop = gateway(file)
+	defer func() { stop() }()
+	has(2)
+	calls()
+	a.rest("alice dials 102 once more", "answer", phones)
+	has(3)
+	stop()
+	stop = gateway(file)
+	calls()
+	a.rest("alice dials 102 at last", "answer", phones)
+	has(4)
+}
