@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 )
@@ -72,7 +74,7 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	// The page of a user begins with all of that which is the user's.
 	const confd = "/api/confd/1.1"
 	group := g.Do(t, "GET", confd+"/groups", admin, "").List().Items[0]["uuid"]
-	user := confd + "/users/" + g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":"Ada","groups":[{"uuid":%q}],"voicemail":{"name":"Ada","number":"1042","context":%q},
+	user := confd + "/users/" + g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":"Ada","groups":[{"uuid":%q}],"auth":{"username":"ada","password":"a-long-password"},"voicemail":{"name":"Ada","number":"1042","context":%q},
 		"lines":[{"context":%[2]q,"endpoint_sip":{"name":"ada"},"extensions":[{"exten":"1042","context":%[2]q}]},
 			{"context":%[2]q,"endpoint_sip":{"name":"bob"},"extensions":[{"exten":"1043","context":%[2]q}]}]}`, group, in)).Want(201).Text("uuid")
 	g.Do(t, "PUT", user+"/forwards/busy", admin, `{"enabled":true,"destination":"102"}`).Want(204)
@@ -83,7 +85,7 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('.glance dt')].find((dt) => dt.textContent === %q)?.nextSibling.innerText.replace(/\s+/g, ' ').match(%s)`, term, want), "%s is not %s", term, want)
 	}
 	tells("Numbers", "/^1042, 1043$/")
-	tells("Telephones", "/^ada – where it is registered bob – where it is registered$/")
+	tells("Telephones", `/^ada Registered from 192\.0\.2\.7:5060, until [^,]+.*, Desk telephone In a call with 1043, for 2 minutes bob Not registered$/`)
 	tells("Mailbox", "/^Ada/")
 	tells("Groups", "/^Sales$/")
 	tells("Forwards", "/^On busy to 102$/")
@@ -92,9 +94,39 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 		t.Errorf("the user: %s", violation)
 	}
 	o.shoot(t, "glance")
-	o.press("where it is registered")
-	o.until(`document.querySelector('main h1')?.textContent === 'State of Asterisk' && document.querySelector('input[type=search]')?.value === 'ada'`, "it does not lead there")
-	o.reads("192.0.2.7:5060")
+	talks.Store(false) // the page follows
+	tells("Telephones", `/^ada Registered from [^I]+ bob Not registered$/`)
+
+	// What the person signs in with is told too, and one ends a session there. The login leads back.
+	tells("Policies", "/./")
+	tells("Sessions", "/^none$/")
+	policy := g.Do(t, "GET", "/api/auth/0.1/policies?search=ringfence_administrator", admin, "").List().Items[0]["uuid"]
+	login := strings.Replace(user, confd, "/api/auth/0.1", 1)
+	g.Do(t, "PUT", fmt.Sprint(login, "/policies/", policy), admin, "").Want(204)
+	g.Login(t, "ada", "a-long-password")
+	o.run(t, chromedp.Reload())
+	tells("Login", "/^ada$/")
+	tells("Policies", "/ringfence_administrator/")
+	tells("Sessions", `/^From 127\.0\.0\.1.*, since .* End$/`)
+	o.press("End")
+	o.see("dialog[open]")
+	o.click("dialog[open] .danger")
+	o.reads("The session has ended.")
+	tells("Sessions", "/^none$/")
+	o.goTo("#"+strings.Replace(login, "/api/auth/0.1", "/auth", 1), "Ada")
+	shift := "/api/auth/0.1/groups/" + g.Do(t, "POST", "/api/auth/0.1/groups", admin, `{"name":"Shift"}`).Want(200).Text("uuid")
+	o.press("Groups") // which have their members from both sides
+	o.enter("Add to Groups", "Shift")
+	o.press("Add")
+	o.reads("The link was made.")
+	if members := g.Do(t, "GET", shift+"/users", admin, "").Want(200).Body; !strings.Contains(members, `"ada"`) {
+		t.Errorf("the members are %s", members)
+	}
+	o.click(`[aria-label="Remove Shift"]`)
+	o.reads("The link was removed.")
+	o.shoot(t, "login")
+	o.click(".glance a")
+	o.until(`document.querySelector('.glance dt')?.textContent === 'Numbers'`, "the login does not lead to the person")
 	o.clean(t, "at one look")
 	seesCalls(t, g, o, admin, pbx)
 }

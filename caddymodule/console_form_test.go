@@ -63,7 +63,7 @@ func TestConsoleSendsWhatWasTyped(t *testing.T) {
 	o.script(t, `document.querySelector('details.part[open] form.add input').focus(), ''`)
 	o.hit("Box")
 	o.until(`[...document.querySelectorAll('details.part[open] datalist option')].some((o) => o.value.startsWith('Box'))`, "the voicemail is not suggested")
-	o.script(t, `((b) => { b.click(); b.click(); })(document.querySelector('details.part[open] form.add button')), ''`)
+	o.script(t, `((b) => { b.click(); b.click(); })(document.querySelector('details.part[open] form.add button[type=submit]')), ''`)
 	o.reads("The link was made.")
 	o.see(`[aria-label="Remove Box"]`)
 	o.script(t, `((b) => { b.click(); b.click(); })(document.querySelector('[aria-label="Remove Box"]')), ''`)

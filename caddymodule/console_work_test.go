@@ -268,12 +268,24 @@ func TestConsoleMakesOpeningHours(t *testing.T) {
 			t.Errorf("the periods have no %s: %s", want, made)
 		}
 	}
+
+	// On its page they are a week too.
+	o.enter("Saturday", "10-12:30")
+	o.enter("Friday", "")
+	o.click("section.whole form > .actions button")
+	o.reads("Saved.")
+	o.until(`[...document.querySelectorAll('.day')].map((day) => day.querySelector('input').value).join('; ') === '9-17; 9-17; 9-17; 9-17; ; 10-12:30; '`, "the week is not as it was saved")
+	made = fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/schedules", admin, "").List().Items[0]["open_periods"])
+	if !strings.Contains(made, "hours_end:12:30 hours_start:10:00") || !strings.Contains(made, "week_days:[6]") || strings.Contains(made, "week_days:[5]") {
+		t.Errorf("the periods are %s", made)
+	}
+	o.shoot(t, "week")
 	o.clean(t, "while hours were made")
 }
 
 // A menu is one page: its keys, each with where it leads, and one save.
 func TestConsoleMakesAMenu(t *testing.T) {
-	g, o, admin, _ := desk(t)
+	g, o, admin, in := desk(t)
 	o.goTo("#/confd/ivr", "Menus")
 	clicks, pages := o.counted()
 	o.press("New menu")
@@ -291,6 +303,47 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	if made := fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/ivr", admin, "").List().Items[0]["choices"]); !strings.Contains(made, "group_label:Sales") || !strings.Contains(made, "exten:1") {
 		t.Errorf("the choices are %s", made)
 	}
+
+	// What it should lead to is made in place; a kind of which this gateway has no objects is not offered.
+	o.goTo("#/voice-menu", "New menu")
+	o.enter("Name", "Night")
+	o.enter("Menu sound", "vm-options")
+	o.until(`((kinds) => kinds.includes('group') && !kinds.includes('switchboard'))([...document.querySelectorAll('main select option')].map((one) => one.value))`, "what is not there is offered")
+	o.choose("Timeout destination", "group")
+	o.enter("Group", "Watch")
+	o.press("New …")
+	o.until(`document.querySelector('dialog[open] [data-name=exten]')?.value === '1500' && document.querySelector('dialog [data-name=label]').value === 'Watch'`, "the form of a new group does not open")
+	o.shoot(t, "in-place")
+	o.press("Create")
+	o.until(`!document.querySelector('dialog') && document.activeElement.value === 'Watch'`, "the new group is not taken")
+	o.press("Create")
+	o.reads("Night was created.")
+	if made := fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/ivr?search=Night", admin, "").List().Items[0]["timeout_destination"]); !strings.Contains(made, "group_label:Watch") {
+		t.Errorf("it leads to %s", made)
+	}
+
+	// Where calls go from it is a tree that one walks, to a circle too.
+	const confd = "/api/confd/1.1"
+	menu := g.Do(t, "GET", confd+"/ivr?search=Welcome", admin, "").List().Items[0]["id"]
+	sales := g.Do(t, "GET", confd+"/groups?search=Sales", admin, "").List().Items[0]["uuid"]
+	ada := g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada","lines":[{"context":"`+in+`","endpoint_sip":{}}]}`).Want(201).Text("uuid")
+	g.Do(t, "PUT", fmt.Sprint(confd, "/groups/", sales, "/members/users"), admin, `{"users":[{"uuid":"`+ada+`"}]}`).Want(204)
+	g.Do(t, "PUT", fmt.Sprint(confd, "/groups/", sales, "/fallbacks"), admin, fmt.Sprintf(`{"noanswer_destination":{"type":"ivr","ivr_id":%v}}`, menu)).Want(204)
+	schedule := g.Do(t, "POST", confd+"/schedules", admin, `{"name":"Office","closed_destination":{"type":"hangup","cause":"normal"}}`).Want(201).JSON("id")
+	call := g.Do(t, "POST", confd+"/incalls?recursive=true", admin, fmt.Sprintf(`{"destination":{"type":"ivr","ivr_id":%v},"extensions":[]}`, menu)).Want(201).JSON("id")
+	g.Do(t, "PUT", fmt.Sprint(confd, "/incalls/", call, "/schedules/", schedule), admin, "").Want(204)
+	o.script(t, fmt.Sprintf(`location.hash = '#/confd/incalls/%v', ''`, call))
+	o.press("Where calls go")
+	o.click(`[aria-label="Follow: By the hours of: Office"]`)
+	o.reads("Closed: Hangup: normal")
+	o.click(`[aria-label="Follow: To: Menu: Welcome"]`)
+	o.reads("Rings: Ada")
+	o.reads("No answer: Menu: Welcome – back to where it was already: a circle")
+	o.until(`['/ivr/', '/groups/', '/users/', '/schedules/'].every((of) => document.querySelector('.tree a[href*="' + of + '"]'))`, "what is on the way has no links")
+	for _, violation := range o.violations() {
+		t.Errorf("the tree: %s", violation)
+	}
+	o.shoot(t, "tree")
 	o.clean(t, "while a menu was made")
 }
 

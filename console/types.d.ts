@@ -7,6 +7,7 @@ interface Service {
 	prefix: string;
 	definition: any;
 	mails?: boolean;
+	asterisk?: boolean;
 	/** Why the definition could not be loaded, or read. */
 	problem?: Error;
 }
@@ -136,6 +137,8 @@ interface Part {
 	items?: string;
 	schema?: Schema;
 	parameter?: string;
+	/** The path names the object last, and the other one first. */
+	reversed?: boolean;
 }
 
 /** Where a control is, and what it may name. */
@@ -146,6 +149,8 @@ interface Context {
 	key?: string;
 	/** The tenant whose objects may be named. */
 	tenant?: string;
+	/** Whether what is named may be made anew, over the page. */
+	makes?: boolean;
 	/** Whether the entries of a map may come from elsewhere. */
 	inherits?: boolean;
 	/** The list whose item this is part of, and the item. */
@@ -270,6 +275,7 @@ interface PickerOptions {
 	query?: Record<string, any>;
 	headers?: Headings;
 	stays?: boolean;
+	makes?: boolean;
 }
 
 interface Document {

@@ -47,7 +47,7 @@ type Registration struct {
 	Agent     string     `json:"agent" example:"Yealink T46S" doc:"What the telephone calls itself."`
 	State     string     `json:"state" enum:"reachable,unreachable,unknown" doc:"Whether it answers; unknown while it is not asked."`
 	LatencyMS *float64   `json:"latency_ms" example:"12.5" doc:"How long it takes to answer, in milliseconds; null if it has not answered."`
-	ExpiresAt *time.Time `json:"expires_at" doc:"Until when it is registered, unless it does so again before."`
+	ExpiresAt *time.Time `json:"expires_at" doc:"Until when it is registered, unless it does so again before. Asterisk does not tell since when."`
 }
 
 // LiveTrunk is another system.

@@ -169,6 +169,7 @@ export const open = () => {
 		createElement: (name) => new Element(name),
 		createElementNS: (_, name) => new Element(name),
 		getElementById: (id) => body.querySelector(`#${id}`),
+		querySelectorAll: (selectors) => body.querySelectorAll(selectors),
 	};
 	globalThis.location = { origin: 'https://pbx.example.com', hash: '' };
 	const stored = new Map();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hoursOf, periodsOf } from '../assets/app/week.js';
+import { hoursOf, periodsOf, textsOf } from '../assets/app/week.js';
 
 test('hours are read as people write them', () => {
 	for (const [text, pairs] of [
@@ -25,4 +25,23 @@ test('days of the same hours are one period', () => {
 		{ hours_start: '09:00', hours_end: '17:00', week_days: [1, 2, 4] },
 		{ hours_start: '18:00', hours_end: '19:00', week_days: [4] },
 	]);
+});
+
+test('periods of every week are written as one types them', () => {
+	const week = [
+		[
+			['08:30', '12:00'],
+			['13:00', '17:30'],
+		],
+		[['08:30', '12:00']],
+		[],
+		[],
+		[],
+		[['10:00', '10:05']],
+		[],
+	];
+	const written = textsOf(periodsOf(week));
+	assert.deepEqual(written, ['8:30-12, 13-17:30', '8:30-12', '', '', '', '10-10:05', '']);
+	assert.deepEqual(written.map(hoursOf), week);
+	assert.equal(textsOf([{ hours_start: '09:00', hours_end: '17:00', week_days: [1], months: [12] }]), undefined);
 });

@@ -8,15 +8,15 @@ const pause = 3000, // between two looks
 	limit = 100;
 
 // lasting writes seconds as people read them.
-const lasting = (seconds) => {
+export const lasting = (seconds) => {
 	const over = (length, unit) => plural(Math.floor(seconds / length), unit);
 	return seconds < 60 ? over(1, 'second') : seconds < 3600 ? over(60, 'minute') : seconds < 172800 ? over(3600, 'hour') : over(86400, 'day');
 };
 
 const colours = { reachable: 'good', unreachable: 'bad', Registered: 'good', Rejected: 'bad', Unregistered: 'bad', Up: 'good' };
-const state = (text) => text && badge({ reachable: 'Reachable', unreachable: 'Unreachable', unknown: 'Not asked' }[text] ?? text, colours[text]);
+export const state = (text) => text && badge({ reachable: 'Reachable', unreachable: 'Unreachable', unknown: 'Not asked' }[text] ?? text, colours[text]);
 const took = (ms) => (ms == null ? '' : `${ms.toLocaleString(undefined, { maximumFractionDigits: 1 })} ms`);
-const party = (number, name) => [name, number].filter(Boolean).join(', ');
+export const party = (number, name) => [name, number].filter(Boolean).join(', ');
 
 const section = (title, { total, items }, none, titles, row) => [
 	h('h2', {}, `${title} `, h('span', { class: 'quiet' }, total.toLocaleString())),

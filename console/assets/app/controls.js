@@ -60,6 +60,7 @@ export const reference = (context, { resource, by, own = false }, schema, before
 		free: schema.type === 'string' && schema.format !== 'uuid' && !schema['x-among'],
 		query: schema['x-among'],
 		headers: context.tenant ? { 'Wazo-Tenant': context.tenant } : {},
+		makes: context.makes,
 	});
 	return {
 		...rest,

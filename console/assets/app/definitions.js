@@ -143,6 +143,7 @@ const find = (service) => {
 				remove: take(itemPath, 'delete'),
 				parts: apart([
 					...below(itemPath).map((other) => part(service, take, itemPath, other)),
+					...below(itemPath).map((other) => joined(service, take, path, itemPath, other)),
 					...below(path).map((other) => asked(take, parameters(itemPath)[0], other)),
 				]),
 			}),
@@ -193,6 +194,28 @@ const part = (service, take, itemPath, path) => {
 	return undefined;
 };
 
+// joined is a link that a list of an object shows, and operations of the other side make and end: the groups of a login, whose members the
+// groups have.
+/** @returns {Part | undefined} */
+const joined = (service, take, path, itemPath, list) => {
+	const name = list.slice(itemPath.length + 1),
+		get = take(list, 'get'),
+		paths = service.definition.paths;
+	const other = !/[/{]/.test(name) && Object.keys(paths).find((one) => one.replace(/\{\w+\}/g, '*') === `/${name}/*${path}/*`);
+	if (!other || !get || !paths[other].put || paths[other].put.requestBody?.required || paths[`${list}/{${parameters(other)[0]}}`]) return undefined;
+	return {
+		path: other,
+		name,
+		kind: 'link',
+		title: titleOf(name, get),
+		get,
+		put: take(other, 'put'),
+		remove: take(other, 'delete'),
+		parameter: parameters(other)[0],
+		reversed: true,
+	};
+};
+
 // asked is what one can ask for one object by an operation that stands beside it, and names the object in its query: a new password, of an
 // operator who is no user with the link of a mail.
 const asked = (take, parameter, path) => {
@@ -218,6 +241,9 @@ export const referred = (service, name, schema) => {
 	const resource = target(service, from || name, from ? by : name);
 	return resource && { resource, by };
 };
+
+// leadsOn reports whether calls go on from the objects of a kind.
+export const leadsOn = (resource) => Object.keys(resource.schema?.properties ?? {}).some((name) => /destination$|^(choices|fallbacks)$/.test(name));
 
 // takes reports whether an operation knows a parameter of the query.
 export const takes = (operation, name) => Boolean(operation?.parameters?.some((p) => p.in === 'query' && p.name === name));

@@ -104,6 +104,14 @@ export const words = (name) => {
 	return text.charAt(0).toUpperCase() + text.slice(1);
 };
 
+// byTheme sorts things by what their names are about: a title, and the things, of each theme that has some. A theme is a title and a pattern
+// of names; the last one takes all.
+/** @type {<T>(themes: [string, RegExp][], things: T[], nameOf: (thing: T) => string) => [string, T[]][]} */
+export const byTheme = (themes, things, nameOf) => {
+	const of = (thing) => themes.find(([, names]) => names.test(nameOf(thing)))?.[0];
+	return themes.map(([title]) => /** @type {[string, any[]]} */ ([title, things.filter((thing) => of(thing) === title)])).filter(([, some]) => some.length > 0);
+};
+
 // plural tells how many of something there are, in words.
 export const plural = (n, word) => `${n.toLocaleString()} ${word}${n === 1 ? '' : 's'}`;
 

@@ -1,7 +1,7 @@
 // Forms: what is sent, and where it is said what the gateway refuses.
 import { me } from './api.js';
-import { mayAsk, whom } from './definitions.js';
-import { h, plural, put, same, say as tell, words } from './dom.js';
+import { may, mayAsk, whom } from './definitions.js';
+import { byTheme, h, plural, put, same, say as tell, words } from './dom.js';
 import { among, fields, valuesOf } from './fields.js';
 import { merged } from './merge.js';
 import { settled, spoken } from './picker.js';
@@ -25,6 +25,24 @@ const usual = [
 	'destination',
 	'description',
 ];
+
+// themes are what the fields of a long form are about, by their names.
+/** @type {[string, RegExp][]} */
+const themes = [
+	['Recording', /record/],
+	['Caller ID', /caller_?id|callerid/],
+	['Sounds and language', /sound|music|language|announce|timezone/],
+	['Calls', /call|ring|transfer|hangup|forward|fallback|timeout|delay|max_|subroutine|dtmf/],
+	['SIP', /_section_options|asterisk|transport|templates/],
+	['More', /^/],
+];
+const many = 8;
+
+// foldedIn are the fields that are folded away: many of them by what they are about.
+const foldedIn = (folded) => {
+	if (folded.length <= many) return folded.length > 0 ? [[plural(folded.length, 'more field'), folded]] : [];
+	return byTheme(themes, folded, (f) => f.name).map(([title, some]) => [[title, ' ', h('span', { class: 'quiet' }, plural(some.length, 'field'))], some]);
+};
 
 // form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
 // and above are fields of the page itself, each like those that field returns, after and before the others. Send receives what is to be sent, and the tag of the version that it
@@ -50,7 +68,7 @@ export const form = ({
 	locked = false,
 	send,
 }) => {
-	const context = { service, list, key, tenant, inherits };
+	const context = { service, list, key, tenant, inherits, makes: true };
 	// A new object begins with what it must have, and what most have.
 	const rank = (f) => (before ? 0 : [f.required, usual.includes(f.name), true].indexOf(true));
 	const own = fields(context, schema, before, hidden).sort((a, b) => rank(a) - rank(b)),
@@ -61,14 +79,14 @@ export const form = ({
 	const folded = own.filter((f) => !first.includes(f));
 	const general = h('div', { class: 'error', role: 'alert' });
 	const button = h('button', { type: 'submit', class: 'primary' }, action);
-	const rest =
-		folded.length > 0 &&
+	const rest = foldedIn(folded).map(([title, some]) =>
 		h(
 			'details',
-			{},
-			h('summary', {}, plural(folded.length, 'more field')),
-			folded.map((f) => f.element),
-		);
+			{ class: 'theme' },
+			h('summary', {}, title),
+			some.map((f) => f.element),
+		),
+	);
 	const attempt = async (body) => {
 		put(general);
 		tell(''); // what was said of the time before
@@ -78,7 +96,7 @@ export const form = ({
 		} catch (problem) {
 			if (!problem.messages) throw problem;
 			if (problem.status === 401 && !me) return; // the session has ended, and the page asks for another
-			put(general, problem.status === 412 && latest ? await conflict(body, latest) : place(problem, inputs, rest));
+			put(general, problem.status === 412 && latest ? await conflict(body, latest) : place(problem, inputs));
 		} finally {
 			button.disabled = false;
 			if (document.activeElement === document.body && button.isConnected) button.focus(); // a button that is disabled loses the focus
@@ -105,7 +123,7 @@ export const form = ({
 			if (!problem.messages) throw problem;
 			return [
 				h('p', {}, 'Somebody else has changed this since you opened it, and it cannot be read any more. What you have typed is not saved.'),
-				place(problem, inputs, rest),
+				place(problem, inputs),
 			];
 		}
 		const theirs = inputs.filter(({ name }) => !same(now.object[name], before?.[name]));
@@ -180,10 +198,11 @@ export const beside = ({ parts }, put) => {
 };
 
 // place puts what is said of values beside their fields, and returns what is to be read apart.
-const place = (problem, inputs, rest) => {
+const place = (problem, inputs) => {
 	const all = beside(problem, (path, message) => {
 		const about = among(inputs, path);
-		if (about && rest?.contains?.(inputs.find(({ name }) => name === path[0]).element)) rest.open = true;
+		const folded = about && inputs.find(({ name }) => name === path[0])?.element.closest('details.theme');
+		if (folded) folded.open = true;
 		about?.refuse(message);
 		return Boolean(about);
 	});
@@ -205,6 +224,10 @@ export const trouble = (problem, again) => {
 		again && (problem.status === 0 || problem.status >= 500) && h('p', {}, h('button', { type: 'button', click: () => again() }, 'Try again')),
 	);
 };
+
+// refused says, before anything is typed, that the token does not allow an operation, and whom to ask.
+export const refused = (operation) =>
+	!may(operation) && h('p', { class: 'denied' }, `You may not do this: it takes the access ${operation?.access}. To be allowed it, ask ${whom()}.`);
 
 // refusal leads from a 403 to its reasons.
 const refusal = (problem) => {

@@ -1,7 +1,12 @@
-// A telephone user at one look: numbers, telephones, mailbox, groups, forwards, and do not disturb.
-import { may, mayDo, resources } from './definitions.js';
-import { badge, brief, h, put } from './dom.js';
+// A person at one look, whichever services know of them: numbers, telephones and how these are now, mailbox, groups, forwards, do not disturb,
+// and the login with its rights and sessions.
+import { call, erase } from './api.js';
+import { lasting, party, state } from './asterisk.js';
+import { fill, may, operation, resources, services, target } from './definitions.js';
+import { ask, badge, brief, h, moment, put, say } from './dom.js';
 import { nameLater } from './shown.js';
+
+const pause = 5000; // between two looks at the telephones
 
 // to leads to the page of an object, if the signed-in user may see it.
 const to = (key, id, text) =>
@@ -10,14 +15,57 @@ const to = (key, id, text) =>
 // many puts commas between what is shown.
 const many = (shown) => shown.flatMap((one, i) => (i > 0 ? [', ', one] : [one]));
 
-// telephone is that of a line, and leads to whether it has registered.
-const telephone = ({ endpoint_sip: sip, endpoint_custom: custom, name }) =>
-	h(
-		'li',
-		{},
-		sip ? to('confd/endpoints/sip', sip.uuid, sip.label || sip.name) : (custom?.interface ?? name),
-		sip && mayDo('read_asterisk') && [' – ', h('a', { href: `#/asterisk?search=${encodeURIComponent(sip.name)}` }, 'where it is registered')],
-	);
+// quietly asks for what a page shows beside the rest: nothing comes where it is refused.
+const quietly = async (path, query) => {
+	try {
+		return (await call('GET', path, { query })).data;
+	} catch (problem) {
+		if (!problem.messages) throw problem;
+		return undefined;
+	}
+};
+const listed = async (resource, path, query) => (await quietly(resource.service.prefix + path, query))?.items ?? [];
+
+// telephone is that of a line, and place where its state is shown.
+const telephone = ({ endpoint_sip: sip, endpoint_custom: custom, name }) => {
+	const place = h('span', { 'data-endpoint': sip?.name });
+	return h('li', {}, sip ? to('confd/endpoints/sip', sip.uuid, sip.label || sip.name) : (custom?.interface ?? name), ' ', place);
+};
+
+// registered tells how a telephone is, as Asterisk has it: it does not tell since when.
+const registered = ({ registrations: { items: places }, channels: { items: calls } }) => [
+	places.length > 0 ? badge('Registered', 'good') : badge('Not registered', 'bad'),
+	places.map((r) =>
+		h(
+			'div',
+			{ class: 'quiet' },
+			many(
+				[
+					`from ${r.from}`,
+					r.expires_at && ['until ', h('time', { datetime: r.expires_at }, moment(r.expires_at))],
+					r.agent,
+					r.state === 'unreachable' && state(r.state),
+				].filter(Boolean),
+			),
+		),
+	),
+	calls.map((c) => h('div', {}, badge('In a call', 'warn'), ` with ${party(c.with_number, c.with_name) || c.dialled}, for ${lasting(c.seconds)}`)),
+];
+
+// watch shows how the telephones of a page are, while one looks. It ends silently where nobody can tell.
+const watch = async (place) => {
+	const asked = operation('read_asterisk'),
+		telephones = [...place.querySelectorAll('[data-endpoint]')];
+	if (!asked || !may(asked) || telephones.length === 0 || !services.some((s) => s.asterisk)) return;
+	do {
+		for (const one of document.hidden ? [] : telephones) {
+			const is = await quietly(asked.service.prefix + asked.path, { endpoint: one.dataset.endpoint });
+			if (!is) return;
+			put(one, registered(is));
+		}
+		await new Promise((resolve) => setTimeout(resolve, pause));
+	} while (place.isConnected);
+};
 
 // member is a group, with its name for people as soon as that is known.
 const member = (group, kind) => {
@@ -27,25 +75,95 @@ const member = (group, kind) => {
 
 const forwards = { unconditional: 'Always to', busy: 'On busy to', noanswer: 'Without an answer to' };
 
-// show puts what there is to know of a user, as a GET returned it, in its place.
+// session is one of a login, which one can end.
+const session = (logins, uuid, one, again) => {
+	const part = logins.parts.find((p) => p.name === 'sessions'),
+		from = [one.remote_addr, one.user_agent].filter(Boolean).join(', ');
+	const end = async () => {
+		if (!(await ask('End this session?', h('p', {}, 'Who uses it must sign in again.'), 'End'))) return;
+		try {
+			await erase(logins.service.prefix + fill(part.end.path, uuid, one.uuid));
+			say('The session has ended.');
+			await again();
+		} catch (problem) {
+			if (!problem.messages) throw problem;
+			say(problem.message, true);
+		}
+	};
+	return h(
+		'li',
+		{},
+		one.current ? `This one, from ${from}` : `From ${from}`,
+		h('span', { class: 'quiet' }, `, since ${moment(one.created_at)} `),
+		!one.current && may(part.end, uuid, one.uuid) && h('button', { type: 'button', 'aria-label': `End the session from ${from}`, click: end }, 'End'),
+	);
+};
+
+// account tells of the login of a person: it is the authentication's user with the same UUID.
+const account = async (uuid, add) => {
+	const logins = /** @type {Paged | undefined} */ (resources.get('auth/users'));
+	if (!logins || !may(logins.list)) return;
+	const [login] = await listed(logins, logins.path, { uuid, limit: 1 });
+	add('Login', login && [to('auth/users', uuid, login.username ?? brief(login)), login.enabled === false && [' ', badge('Off', 'warn')]]);
+	if (!login) return;
+	const part = (name) => logins.parts.find((p) => p.name === name && p.kind === 'list');
+	for (const [name, title] of [
+		['policies', 'Policies'],
+		['groups', 'Groups of logins'],
+	]) {
+		const one = part(name);
+		if (!one || !may(one.get, uuid)) continue;
+		const found = (await listed(logins, fill(one.path, uuid), { limit: 100 })).filter((o) => !o.system_managed), // everybody is in that one
+			of = target(logins.service, name);
+		add(title, found.length > 0 && many(found.map((o) => to(of?.key, o.uuid, brief(o)))));
+	}
+	const sessions = part('sessions');
+	if (!sessions || !may(sessions.get, uuid)) return;
+	const draw = async () => {
+		const all = await listed(logins, fill(sessions.path, uuid), { limit: 20 });
+		add(
+			'Sessions',
+			all.length > 0 &&
+				h(
+					'ul',
+					{},
+					all.map((one) => session(logins, uuid, one, draw)),
+				),
+		);
+	};
+	await draw();
+};
+
+// show puts what there is to know of a person, whom a GET of the telephone user returned, in its place.
 export const show = (place, user) => {
-	const { lines = [], incalls = [], groups = [], voicemail, forwards: sent = {}, services = {} } = user;
+	const { lines = [], incalls = [], groups = [], voicemail, forwards: sent = {}, services: on = {} } = user;
 	const numbers = [...lines, ...incalls].flatMap((of) => of.extensions ?? []),
 		sends = Object.entries(forwards).flatMap(([name, text]) => (sent[name]?.enabled ? [`${text} ${sent[name].destination}`] : []));
-	const rows = [
-		['Numbers', numbers.length > 0 && many(numbers.map((x) => to('confd/extensions', x.id, x.exten)))],
-		['Telephones', lines.length > 0 && h('ul', {}, lines.map(telephone))],
-		['Mailbox', voicemail && to('confd/voicemails', voicemail.id, brief(voicemail))],
-		['Groups', groups.length > 0 && many(groups.map((g) => member(g, resources.get('confd/groups'))))],
-		['Forwards', sends.length > 0 && many(sends)],
-		['Do not disturb', services.dnd?.enabled ? badge('On', 'warn') : 'off'],
-	];
-	put(
-		place,
-		h(
-			'dl',
-			{},
-			rows.map(([title, shown]) => [h('dt', {}, title), h('dd', {}, shown || h('span', { class: 'quiet' }, 'none'))]),
-		),
-	);
+	const list = h('dl'),
+		told = new Map();
+	// add tells something below a title, in the place of what it told there before.
+	const add = (title, shown) => {
+		if (!told.has(title)) {
+			told.set(title, h('dd'));
+			list.append(h('dt', {}, title), told.get(title));
+		}
+		put(told.get(title), shown || h('span', { class: 'quiet' }, 'none'));
+	};
+	add('Numbers', numbers.length > 0 && many(numbers.map((x) => to('confd/extensions', x.id, x.exten))));
+	add('Telephones', lines.length > 0 && h('ul', {}, lines.map(telephone)));
+	add('Mailbox', voicemail && to('confd/voicemails', voicemail.id, brief(voicemail)));
+	add('Groups', groups.length > 0 && many(groups.map((g) => member(g, resources.get('confd/groups')))));
+	add('Forwards', sends.length > 0 && many(sends));
+	add('Do not disturb', on.dnd?.enabled ? badge('On', 'warn') : 'off');
+	put(place, list);
+	watch(place);
+	account(user.uuid, add);
+};
+
+// person leads from a login to the telephone user who has it, if there is one.
+export const person = async (place, login) => {
+	const people = resources.get('confd/users');
+	if (!people || !may(people.list)) return;
+	const [found] = await listed(people, people.path, { uuid: login.uuid, limit: 1 });
+	if (found) put(place, h('p', {}, 'The login of ', to('confd/users', found.uuid, brief(found)), ', who telephones.'));
 };

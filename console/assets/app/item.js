@@ -1,8 +1,25 @@
 // The page of one object: its fields, its parts and its links.
-import { call, erase } from './api.js';
-import { alone, answer, bodyOf, fill, idOf, keyOf, may, referred, resolve, resources, sectionOf, takes, target, undoing } from './definitions.js';
-import { ask, brief, h, lead, plural, put, same, say, tick, words } from './dom.js';
-import { form, trouble } from './form.js';
+import { call, erase, leavePage } from './api.js';
+import {
+	alone,
+	answer,
+	bodyOf,
+	fill,
+	idOf,
+	keyOf,
+	leadsOn,
+	may,
+	referred,
+	resolve,
+	resources,
+	sectionOf,
+	takes,
+	target,
+	undoing,
+	whom,
+} from './definitions.js';
+import { ask, brief, byTheme, h, lead, plural, put, same, say, tick, words } from './dom.js';
+import { form, refused, trouble } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
 import * as login from './login.js';
 import { picker, settled } from './picker.js';
@@ -26,7 +43,7 @@ export const create = (main, resource) => {
 		main,
 		crumbs(resource),
 		h('h1', { tabindex: '-1' }, resource.create?.summary ?? 'New'),
-		may(resource.create) ? '' : h('p', { class: 'denied' }, `Your token does not have the access ${resource.create?.access}: the gateway will refuse this.`),
+		refused(resource.create),
 		form({
 			service: resource.service,
 			schema: bodyOf(resource.service, resource.create),
@@ -44,13 +61,31 @@ export const create = (main, resource) => {
 };
 
 // about tells of an object what its form does not.
-const about = (resource, object) => [resource.key === 'confd/users' && glance(object), facts(resource, object)];
+const about = (resource, object) => [glances[resource.key] && glance(glances[resource.key], object), facts(resource, object)];
 
-// glance tells what there is to know of a telephone user. Few pages need it.
-const glance = (user) => {
+// glances tell of a person, who may be a telephone user, a login, or both. Few pages need them.
+const glances = { 'confd/users': 'show', 'auth/users': 'person' };
+const glance = (of, object) => {
 	const place = h('section', { class: 'glance', 'aria-label': 'At one look' });
-	import('./glance.js').then(({ show: tell }) => tell(place, user));
+	import('./glance.js').then((all) => all[of](place, object));
 	return place;
+};
+
+// themes are what the parts of an object are about, by their names.
+/** @type {[string, RegExp][]} */
+const themes = [
+	['Telephones and numbers', /^(login|lines|extensions|endpoints|applications|funckeys|callerids|ranges|contexts)/],
+	['When somebody calls', /^(calls|forwards|services|fallbacks|schedules|trunks)/],
+	['Signing in', /^(emails|external|users\/password|password|sessions|tokens)/],
+	['Members, groups and rights', /^(groups|members|callers|interceptors|targets|users|callpermissions|policies)/],
+	['Voicemail', /^voicemail/],
+	['More', /^/],
+];
+
+// themed puts many parts below headings.
+const themed = (parts) => {
+	if (parts.length < 5) return parts;
+	return byTheme(themes, parts, (part) => part.getAttribute('data-name')).flatMap(([title, some]) => [h('h2', {}, title), ...some]);
 };
 
 /** @param {Paged} resource */
@@ -100,6 +135,7 @@ export const show = async (main, resource, id) => {
 					: ask(`Delete ${brief(object)}?`, [final, more && more.element])))
 			)
 				return;
+			leavePage(); // nothing is asked any more about what goes
 			const there = await erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers: versioned(state.tag) });
 			lead(`#/${resource.key}`, `${brief(object)} was ${there ? '' : 'already '}deleted.`);
 		} catch (problem) {
@@ -123,7 +159,7 @@ export const show = async (main, resource, id) => {
 						type: 'button',
 						class: 'danger',
 						disabled: !may(resource.remove, id),
-						title: may(resource.remove, id) ? '' : `It takes ${resource.remove.access}`,
+						title: may(resource.remove, id) ? '' : `It takes ${resource.remove.access}: ask ${whom()}`,
 						click: remove,
 					},
 					'Delete',
@@ -132,7 +168,7 @@ export const show = async (main, resource, id) => {
 		resource.update && details,
 		resource.update
 			? [
-					!update && h('p', { class: 'denied' }, 'You may see this, and not change it.'),
+					!update && h('p', { class: 'denied' }, `You may see this, and not change it. To be allowed it, ask ${whom()}.`),
 					h(
 						'section',
 						{ class: 'whole' },
@@ -159,7 +195,25 @@ export const show = async (main, resource, id) => {
 			: all(resource.service, resource.schema, object),
 	);
 	const shown = resource.parts.filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
-	main.append(...login.sections(resource, object, again), ...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
+	main.append(
+		...themed([
+			...(leadsOn(resource) ? [calls(resource, state)] : []),
+			...login.sections(resource, object, again),
+			...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })),
+		]),
+	);
+};
+
+// calls is the part of an object's page that shows where calls go from it.
+const calls = (resource, state) => {
+	const box = h('div');
+	const draw = async () => (await import('./tree.js')).show(box, resource, state.object);
+	return h(
+		'details',
+		{ class: 'part', 'data-path': 'calls', 'data-name': 'calls', toggle: (event) => event.target.open && draw() },
+		h('summary', {}, 'Where calls go'),
+		box,
+	);
 };
 
 // goes tells what a dry run of a delete has counted.
@@ -258,11 +312,13 @@ const section = (page) => {
 		}
 		say(said);
 	};
-	const element = h('details', { class: 'part', 'data-path': part.path, toggle: () => element.open && draw() }, summary, box);
+	const element = h('details', { class: 'part', 'data-path': part.path, 'data-name': part.name, toggle: () => element.open && draw() }, summary, box);
 	return element;
 };
 
-const at = (resource, part, ...values) => resource.service.prefix + fill(part.path, ...values);
+// turned are an object and another one in the order in which a part's path names them.
+const turned = (part, ...ids) => (part.reversed ? ids.reverse() : ids);
+const at = (resource, part, ...ids) => resource.service.prefix + fill(part.path, ...turned(part, ...ids));
 
 const contents = {
 	// list shows what belongs to an object, such as its sessions, of which one can be ended.
@@ -375,7 +431,7 @@ const contents = {
 			if (busy) return;
 			busy = true;
 			try {
-				await call(method, path, { headers: versioned(state.tag) });
+				await call(method, path, { headers: part.reversed ? {} : versioned(state.tag) }); // which is of the object itself
 				await changed(done);
 			} catch (problem) {
 				if (!problem.messages) throw problem;
@@ -396,7 +452,7 @@ const contents = {
 				{
 					type: 'button',
 					'aria-label': `Remove ${brief(o)}`,
-					disabled: !may(operation, id, otherID),
+					disabled: !may(operation, ...turned(part, id, otherID)),
 					click: () => change('DELETE', path, 'The link was removed.'),
 				},
 				'Remove',
@@ -412,7 +468,10 @@ const contents = {
 		const attributes = { 'aria-label': `Add to ${part.title}`, placeholder: 'Type to find' };
 		const chosen =
 			other?.list && may(other.list)
-				? picker(other, (o) => idOf(part.parameter, o), attributes, { headers: state.object.tenant_uuid ? { 'Wazo-Tenant': state.object.tenant_uuid } : {} })
+				? picker(other, (o) => idOf(part.parameter, o), attributes, {
+						makes: true,
+						headers: state.object.tenant_uuid ? { 'Wazo-Tenant': state.object.tenant_uuid } : {},
+					})
 				: ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, autocomplete: 'off' }));
 		chosen.input.value = typed.get(one('')) ?? '';
 		typed.clear();
@@ -445,7 +504,7 @@ const contents = {
 					},
 				},
 				chosen.element,
-				h('button', { type: 'submit', disabled: !may(part.put, id) }, part.remove || part.all ? 'Add' : 'Change'),
+				h('button', { type: 'submit', disabled: !may(part.put, ...turned(part, id, undefined)) }, part.remove || part.all ? 'Add' : 'Change'),
 			),
 		];
 	},
@@ -535,14 +594,14 @@ export const document = async (main, resource) => {
 							type: 'button',
 							class: 'danger',
 							disabled: !may(resource.remove),
-							title: may(resource.remove) ? '' : `It takes ${resource.remove.access}`,
+							title: may(resource.remove) ? '' : `It takes ${resource.remove.access}: ask ${whom()}`,
 							click: remove,
 						},
 						'Delete',
 					),
 				)
 			: title,
-		!may(resource.update) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
+		!may(resource.update) ? h('p', { class: 'denied' }, `You may see this, and not change it. To be allowed it, ask ${whom()}.`) : '',
 		some ? '' : h('p', { class: 'empty' }, 'Nothing is set yet.'),
 		form({
 			service: resource.service,

@@ -112,7 +112,7 @@ export const sections = (resource, object, again) => {
 			if (open) made = undefined;
 			return h(
 				'details',
-				{ class: 'part', 'data-path': own, open, toggle: (event) => event.target.open && draw() },
+				{ class: 'part', 'data-path': own, 'data-name': 'login', open, toggle: (event) => event.target.open && draw() },
 				h('summary', {}, `Login of the telephone ${name ?? ''}`),
 				box,
 			);

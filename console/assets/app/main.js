@@ -221,7 +221,7 @@ const route = async () => {
 	const words = path.split('/').filter(Boolean).map(decodeURIComponent);
 	unfold(false);
 	menu.mark(nav, path);
-	document.querySelector('dialog')?.close(); // what it asks is about the page before
+	for (const dialog of document.querySelectorAll('dialog')) dialog.close(); // what it asks is about the page before
 	arrive();
 	forgetNames();
 	leavePage();

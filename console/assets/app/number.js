@@ -23,7 +23,7 @@ const firstOf = (ranges, most) => {
 };
 
 // takenBy returns what has a number, as a link to it, if anything has.
-const takenBy = async (exten, context) => {
+export const takenBy = async (exten, context) => {
 	const extensions = resources.get('confd/extensions'),
 		users = resources.get('confd/users');
 	if (!may(extensions?.list)) return undefined;
@@ -154,7 +154,7 @@ export const number = async ({
 			return;
 		}
 		[exten, context] = fields(
-			{ service },
+			{ service, makes: true },
 			{
 				required: [required && 'exten', 'context'].filter(Boolean),
 				properties: {

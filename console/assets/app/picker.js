@@ -1,5 +1,5 @@
 // A field in which one picks an object by its name, and which sends what identifies the object.
-import { call } from './api.js';
+import { call, me, tenant } from './api.js';
 import { fill, may, takes } from './definitions.js';
 import { brief, fresh, h, later, put, say } from './dom.js';
 
@@ -38,9 +38,9 @@ export const apart = (objects, keyOf) =>
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
 // Enter takes the only object that has a part of its name typed. Read returns an Error for a name that no object has,
-// unless any text may be sent.
+// unless any text may be sent. Makes says that a new object may be made for it.
 /** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any, options?: PickerOptions) => Picker} */
-export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {}, stays = false } = {}) => {
+export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {}, stays = false, makes = false } = {}) => {
 	const values = new Map(); // by what is shown
 	const learn = ({ object, name }) => {
 		const value = valueOf(object),
@@ -71,6 +71,25 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 		);
 	};
 	const quietly = () => suggest().catch(() => put(list));
+	// anew makes an object, and takes it.
+	const anew = async () => {
+		const made = await (await import('./make.js')).make(resource, input.value.trim(), query);
+		input.focus();
+		if (!made) return;
+		[input.value] = learnAll([made]);
+		for (const name of ['input', 'change']) input.dispatchEvent(new Event(name, { bubbles: true }));
+	};
+	// A new object is of the tenant that the page acts in.
+	const elsewhere = ![undefined, tenant || me?.tenant].includes(headers['Wazo-Tenant'] ?? undefined);
+	const button =
+		makes &&
+		!elsewhere &&
+		may(resource.create) &&
+		h('button', { type: 'button', class: 'plain new', 'aria-label': `New … (${resource.title})`, hidden: input.value !== '', click: anew }, 'New …');
+	for (const name of ['input', 'focus'])
+		input.addEventListener(name, () => {
+			if (button) button.hidden = values.has(input.value);
+		});
 	const known = (text) => text === '' || text === String(before ?? '') || values.has(text) || identifies(text);
 	let trouble = '';
 	asksFirst(input, async () => {
@@ -103,7 +122,7 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 	}
 	return {
 		input,
-		element: [input, list],
+		element: button ? h('div', { class: 'picked' }, input, list, button) : [input, list],
 		shows: (text) => values.has(text),
 		search,
 		read: () => {
@@ -126,7 +145,7 @@ export const several = (resource, valueOf, attributes, { query, preset = [] } = 
 			form: '', // Enter adds, and does not send the form
 			...attributes,
 		},
-		{ query },
+		{ query, makes: true },
 	);
 	const taken = preset.map((one) => ({ name: brief(one), value: valueOf(one) }));
 	const list = h('ol', { class: 'several' });

@@ -33,6 +33,20 @@ export const periodsOf = (week) => {
 	return [...periods.values()];
 };
 
+// textsOf writes periods as the hours of each day, from Monday on; undefined, if some are not of every week.
+export const textsOf = (periods) => {
+	const whole = (list, length) => !list || new Set(list).size === length;
+	if (!periods.every((p) => whole(p.months, 12) && whole(p.month_days, 31))) return undefined;
+	const short = (time) => time.replace(/^0/, '').replace(/:00$/, '');
+	return days.map((_, i) =>
+		periods
+			.filter((p) => (p.week_days ?? [i + 1]).includes(i + 1))
+			.sort((a, b) => a.hours_start.localeCompare(b.hours_start))
+			.map((p) => `${short(p.hours_start)}-${short(p.hours_end)}`)
+			.join(', '),
+	);
+};
+
 const minute = (time) => Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 
 // bar shows the hours of one day, of which each fourth is marked.
@@ -43,16 +57,17 @@ const bar = (pairs) => {
 	return picture;
 };
 
-// week is a control of the periods of a week, from Monday to Friday at first.
-/** @type {(attributes: any) => Control} */
-export const week = ({ 'aria-describedby': describedby }) => {
+// week is a control of the periods of a week: of a new one, from Monday to Friday at first. Before are those until now, which textsOf can write.
+/** @type {(before: any[] | undefined, attributes: any) => Control} */
+export const week = (before, { 'aria-describedby': describedby }) => {
+	const texts = before ? textsOf(before) : days.map((_, i) => (i < 5 ? '9-17' : ''));
 	const rows = days.map((day, i) => {
 		const id = fresh('day'),
 			error = h('span', { class: 'error', id: `${id}-error` }),
 			picture = h('div');
 		const input = h('input', {
 			id,
-			value: i < 5 ? '9:00-17:00' : '',
+			value: texts?.[i] ?? '',
 			placeholder: 'closed',
 			autocomplete: 'off',
 			spellcheck: 'false',
@@ -75,7 +90,7 @@ export const week = ({ 'aria-describedby': describedby }) => {
 	});
 	return {
 		group: true,
-		element: rows.map((row) => row.element),
+		element: [h('small', {}, 'Such as 9:00-12:30, 13:30-17:00. A day without hours is closed.'), rows.map((row) => row.element)],
 		read: () => {
 			const all = rows.map((row) => row.read()),
 				wrong = all.find((pairs) => pairs instanceof Error);

@@ -3,18 +3,17 @@ import { call } from './api.js';
 import { bodyOf, fill, idOf, may, mayDo, operation, resources, takes } from './definitions.js';
 import { h, lead, put } from './dom.js';
 import { fields, labelled } from './fields.js';
-import { form } from './form.js';
+import { form, refused } from './form.js';
 import { reveal } from './login.js';
 import { makers } from './menu.js';
 import { number } from './number.js';
 import { asksFirst, objectBy, several } from './picker.js';
 import { crumbs } from './shown.js';
-import { week } from './week.js';
 
 // asked are fields of the page itself, by the schemas of their values, in this order; some are required.
 const asked = (service, properties, required = []) => {
 	const names = Object.keys(properties);
-	return fields({ service }, { properties, required }, undefined, []).sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
+	return fields({ service, makes: true }, { properties, required }, undefined, []).sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
 };
 
 // picked is a field of several objects of a kind, in an order, if one may list them.
@@ -199,10 +198,7 @@ const works = {
 	'opening-hours': {
 		about: 'When calls are taken, and where they go at other times.',
 		names: ['timezone', 'closed_destination'],
-		above: async (service, { properties: { name } }) => [
-			...asked(service, { name }),
-			labelled('open_periods', 'Open', week, { note: 'Such as 9:00-12:30, 13:30-17:00. A day without hours is closed.' }),
-		],
+		above: async (service, { properties: { name, open_periods: periods } }) => asked(service, { name, open_periods: periods }),
 		body: (values) => values,
 		said: ({ name }) => `${name || 'The schedule'} was created. A group or an incoming call has it on its own page.`,
 	},
@@ -290,40 +286,38 @@ const make = async ({ service: { prefix }, path, create }, body, beside) => {
 	}
 };
 
+// maker is the form of an address. Done gets the object that it has made, and what is told of it.
+/** @type {(address: string, done: (object: any, said: string) => void) => Promise<Element>} */
+export const maker = async (address, done) => {
+	const work = works[address],
+		resource = /** @type {Paged} */ (resources.get(makers[address].key)),
+		{ service } = resource,
+		schema = bodyOf(service, resource.create);
+	const [above, below] = await Promise.all([work.above?.(service, schema) ?? [], work.below?.(service, schema) ?? []]);
+	return form({
+		service,
+		schema: { ...schema, properties: Object.fromEntries(work.names.map((name) => [name, schema.properties?.[name] ?? {}])) },
+		above,
+		more: below,
+		action: 'Create',
+		send: async (values) => {
+			done(await make(resource, work.body(values), (await work.beside?.(values)) ?? []), work.said(values));
+		},
+	});
+};
+
 // show shows the page of an address.
 export const show = async (main, address) => {
-	const work = works[address],
-		resource = resources.get(makers[address].key),
+	const resource = resources.get(makers[address].key),
 		title = h('h1', { tabindex: '-1' }, makers[address].title);
 	if (!resource?.create) {
 		put(main, title, h('p', {}, 'This gateway has no telephony configuration.'));
 		return;
 	}
-	const { service } = resource,
-		schema = bodyOf(service, resource.create);
 	put(main, crumbs(resource), title, h('p', { 'aria-busy': 'true' }, 'Loading…'));
-	const [above, below] = await Promise.all([work.above?.(service, schema) ?? [], work.below?.(service, schema) ?? []]);
-	put(
-		main,
-		crumbs(resource),
-		title,
-		h('p', { class: 'about quiet' }, work.about),
-		may(resource.create) ? '' : h('p', { class: 'denied' }, `Your token does not have the access ${resource.create.access}: the gateway will refuse this.`),
-		h(
-			'div',
-			{ class: 'work' },
-			form({
-				service,
-				schema: { ...schema, properties: Object.fromEntries(work.names.map((name) => [name, schema.properties?.[name] ?? {}])) },
-				above,
-				more: below,
-				action: 'Create',
-				send: async (values) => {
-					const data = await make(resource, work.body(values), (await work.beside?.(values)) ?? []);
-					reveal(data.lines?.[0]?.endpoint_sip?.uuid);
-					lead(`#/${resource.key}/${encodeURIComponent(idOf(resource.parameter, data))}`, work.said(values));
-				},
-			}),
-		),
-	);
+	const made = await maker(address, (object, said) => {
+		reveal(object.lines?.[0]?.endpoint_sip?.uuid);
+		lead(`#/${resource.key}/${encodeURIComponent(idOf(resource.parameter, object))}`, said);
+	});
+	put(main, crumbs(resource), title, h('p', { class: 'about quiet' }, works[address].about), refused(resource.create), h('div', { class: 'work' }, made));
 };
