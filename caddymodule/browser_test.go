@@ -58,9 +58,7 @@ func newBrowser(t *testing.T) *browser {
 		}
 		shared.Context, shared.end = started, end
 	}
-	within, cancel := context.WithTimeout(shared, 5*pagePatience)
-	t.Cleanup(cancel)
-	page, cancel := chromedp.NewContext(within, chromedp.WithNewBrowserContext())
+	page, cancel := chromedp.NewContext(shared, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	return watchPage(page, t)
 }

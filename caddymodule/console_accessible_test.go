@@ -3,7 +3,6 @@ package caddymodule_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,7 @@ import (
 )
 
 // violations returns what axe-core (testdata/axe-core) finds on the page, for people with a screen reader, a keyboard or weak eyes,
-// and whether the page is wider than the screen.
+// and whether the page is wider than the screen. It looks from the top, where the head of the page covers nothing.
 func (o *operator) violations() []string {
 	o.t.Helper()
 	if o.script(o.t, `typeof window.axe`) == "undefined" {
@@ -28,8 +27,8 @@ func (o *operator) violations() []string {
 		}
 		o.script(o.t, `document.getElementById('nameless').remove(), ''`)
 	}
-	found, err := take(o.browser, chromedp.Evaluate[[]string](`axe.run(document, {
-		runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'],
+	found, err := take(o.browser, chromedp.Evaluate[[]string](`scrollTo(0, 0), axe.run(location.hash.length > 2 ? { exclude: ['#nav'] } : document, { // the menu of the start is that of all pages
+		preload: false, runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'], resultTypes: ['violations'],
 	}).then(({ violations }) => violations.flatMap((v) => v.nodes.map((n) => v.id + ', ' + n.failureSummary.replaceAll('\n', ' ') + ': ' + n.html.slice(0, 200)))
 		.concat(document.documentElement.scrollWidth > innerWidth ? 'wider than the screen: ' + document.documentElement.scrollWidth : []))`, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -38,64 +37,42 @@ func (o *operator) violations() []string {
 	return found
 }
 
-// Each page is readable on a telephone and on a desk, in light and in dark, and by a screen reader.
+// accessible fails the test for what is wrong with the page on a telephone in the dark, and on a desk in the light: neither the look nor the width
+// changes what the other does.
+func (o *operator) accessible(name string) {
+	o.t.Helper()
+	for _, look := range []struct {
+		width  int
+		scheme string
+	}{{360, "dark"}, {1400, "light"}} {
+		o.run(o.t, emulate(look.width, 900, look.scheme))
+		for _, violation := range o.violations() {
+			o.t.Errorf("%s, %d pixels, %s: %s", name, look.width, look.scheme, violation)
+		}
+		o.shoot(o.t, fmt.Sprintf("look-%s-%d-%s", strings.NewReplacer("#/", "", "/", "-").Replace(name), look.width, look.scheme))
+	}
+}
+
+// What is filled in, unfolded or refused on a page is as readable as the page itself, of which TestConsolePages knows all; and so are those beside the console.
 func TestConsoleIsAccessible(t *testing.T) {
-	t.Setenv("RINGFENCE_ASTERISK_FOLDER", filepath.Join(t.TempDir(), "generated"))
 	g := loadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
 	admin := g.admin(t)
-	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":false}`).Want(204)
 	in := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
-	west := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"A customer with a long name","slug":"west"}`).Want(200).Text("uuid")
 	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lastname":"Lovelace","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}]}`).Want(201).Text("uuid")
 	group := g.Do(t, "POST", "/api/confd/1.1/groups", admin, `{"label":"Sales"}`).Want(201)
-	g.Do(t, "POST", "/api/confd/1.1/incalls", admin, fmt.Sprintf(`{"destination":{"type":"group","group_id":%v}}`, group.JSON("id"))).Want(201)
 	g.Do(t, "PUT", "/api/confd/1.1/groups/"+group.Text("uuid")+"/members/users", admin, `{"users":[{"uuid":"`+user+`"}]}`).Want(204)
 	entry := g.Do(t, "GET", "/api/auth/0.1/audit?action=create_group&service=confd", admin, "").List().Items[0]["id"]
 	o.goTo("", "Sign in")
-	check := func(name string) {
-		t.Helper()
-		for _, look := range []struct {
-			width  int
-			scheme string
-		}{{360, "dark"}, {1400, "light"}} { // each of both, once: neither changes what the other does
-			o.run(t, emulate(look.width, 900, look.scheme))
-			for _, violation := range o.violations() {
-				t.Errorf("%s, %d pixels, %s: %s", name, look.width, look.scheme, violation)
-			}
-			o.shoot(t, fmt.Sprintf("look-%s-%d-%s", name, look.width, look.scheme))
-		}
-	}
-	check("sign-in")
+	o.accessible("sign-in")
 	o.signIn("admin", adminPassword)
 	o.see(".plots")
-	check("start")
+	o.accessible("start")
 	for _, page := range []struct{ name, hash, title, ready string }{
-		{"users", "#/confd/users", "People", "td a"},
-		{"user", "#/confd/users/" + user, "Ada Lovelace", "details.part"},
-		{"new", "#/confd/groups/+new", "Create a group", "form"},
-		{"context", "#/confd/contexts/+new", "Create a context", "form"},
-		{"telephone", "#/telephone", "New telephone user", "form"},
-		{"csv", "#/csv", "Users by file", "#file"},
 		{"ring-group", "#/ring-group", "New ring group", ".number input"},
-		{"incoming", "#/incoming-number", "New incoming number", ".number"},
-		{"conference", "#/conference-room", "New conference room", ".number input"},
-		{"hours", "#/opening-hours", "New opening hours", ".hours"},
-		{"menu", "#/voice-menu", "New menu", "form"},
-		{"trunk", "#/trunk", "New trunk", "form"},
-		{"route", "#/outgoing-route", "New outgoing route", ".number"},
-		{"paging", "#/announcement", "New number to speak by", "form"},
-		{"parking", "#/parking-place", "New parking place", ".number input"},
-		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
-		{"sessions", "#/auth/sessions", "Sessions", "td"},
-		{"audit", "#/auth/audit", "Audit", "td"},
-		{"settings", "#/confd/asterisk/voicemail/general", "General settings of voicemails", "form"},
 		{"group", "#/confd/groups/" + group.Text("uuid"), "Sales", "details.part"},
-		{"incalls", "#/confd/incalls", "Incoming calls", "td a"},
-		{"tenant", "#/auth/tenants/" + west, "A customer with a long name", "details.part"},
 		{"entry", fmt.Sprint("#/auth/audit/", entry), "Create a group", "dl"},
 		{"why", "#/why?method=GET&path=/api/confd/1.1/users", "Why was I refused?", ".verdict"},
-		{"apply", "#/apply", "Telephone system", ".objects"},
 		{"who", "#/who?access=confd.users.read", "Who may do this?", ".holder"},
 	} {
 		o.goTo(page.hash, page.title)
@@ -113,24 +90,22 @@ func TestConsoleIsAccessible(t *testing.T) {
 			o.press("Users who are members")
 			o.see(".many .row")
 		}
-		check(page.name)
+		o.accessible(page.name)
 	}
 	g.Do(t, "PUT", "/api/confd/1.1/users/"+user+"/funckeys", admin, `{"keys":{"1":{"destination":{"type":"custom","exten":"*21"},"label":"Forward"},"2":{"destination":{"type":"service","service":"enablednd"}}}}`).Want(204)
 	template := g.Do(t, "POST", "/api/confd/1.1/funckeys/templates", admin, `{"name":"All","keys":{"3":{"destination":{"type":"onlinerec"}}}}`).Want(201).JSON("id")
 	g.Do(t, "PUT", "/api/confd/1.1/users/"+user+"/funckeys/templates/"+fmt.Sprint(template), admin, "").Want(204)
 	o.goTo(fmt.Sprint("#/confd/funckeys/templates/", template), "All")
 	o.see("table.keyed select")
-	o.script(t, `document.querySelector('table.keyed').scrollIntoView(), ''`)
-	check("template")
+	o.accessible("template")
 	o.goTo("#/confd/users/"+user, "Ada Lovelace")
 	o.see("main details.part")
 	o.press("Function keys")
 	o.see("table.keyed select")
-	o.script(t, `document.querySelector('table.keyed').scrollIntoView(), ''`)
-	check("keys")
+	o.accessible("keys")
 	o.press("Fallbacks")
 	o.until(`document.querySelector('[aria-label="Busy destination"]')`, "the fallbacks are not shown")
-	check("fallbacks")
+	o.accessible("fallbacks")
 
 	// The menu of a small screen closes by the keyboard, and one is where one was.
 	o.run(t, emulate(360, 900, "dark"))
@@ -148,9 +123,9 @@ func TestConsoleIsAccessible(t *testing.T) {
 	} {
 		o.run(t, chromedp.Navigate(g.URL+page.path))
 		o.see(page.ready)
-		check(page.name)
+		o.accessible(page.name)
 	}
-	o.run(t, chromedp.Navigate(g.URL+"/console/api/?service=confd"))
+	o.run(t, chromedp.Navigate(g.URL+"/console/api/?service=auth"))
 	o.until(`document.querySelectorAll('.opblock').length > 50`, "the operations are not shown")
 	for _, violation := range o.violations() {
 		if strings.HasPrefix(violation, "color-contrast") {

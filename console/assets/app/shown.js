@@ -140,6 +140,7 @@ const about = ({ service, resource, object }) => {
 // value shows one value of an attribute, in a few words. Object is what has the attribute.
 export const value = (service, name, schema, content, object) => {
 	if (content == null || content === '') return '';
+	if (typeof content === 'boolean') return h('span', { class: brief(content) }, brief(content));
 	if ((schema?.enum || schema?.['x-enum-labels']) && typeof content === 'string') return saidOf(schema, content);
 	if (object && done[schema?.['x-ref']]) {
 		const said = done[schema['x-ref']](object, content) ?? (schema['x-ref'] === 'operations.id' ? words(content) : String(content));
