@@ -304,6 +304,15 @@ func TestConsoleMakesAMenu(t *testing.T) {
 		t.Errorf("the choices are %s", made)
 	}
 
+	// What is deleted says first what leads to it, with links.
+	g.Do(t, "POST", "/api/confd/1.1/schedules", admin, fmt.Sprintf(`{"name":"Nights","closed_destination":{"type":"ivr","ivr_id":%v}}`,
+		g.Do(t, "GET", "/api/confd/1.1/ivr", admin, "").List().Items[0]["id"])).Want(201)
+	o.press("Delete")
+	o.until(`document.querySelector('dialog li')?.textContent === 'Nights (Schedules)'`, "it is not said what leads to the menu")
+	o.shoot(t, "leads")
+	o.click("dialog li a")
+	o.until(`document.querySelector('main h1')?.textContent === 'Nights' && !document.querySelector('dialog[open]')`, "the link does not lead to the schedule")
+
 	// What it should lead to is made in place; a kind of which this gateway has no objects is not offered.
 	o.goTo("#/voice-menu", "New menu")
 	o.enter("Name", "Night")

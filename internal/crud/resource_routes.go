@@ -95,9 +95,13 @@ func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 	if k.Style.Duplicate == apierr.Invalid {
 		op.Statuses = append(op.Statuses, http.StatusBadRequest)
 	}
+	answers := "what would be deleted"
+	if k.Preview == nil && k.isLedTo() {
+		k.Preview, answers = &declaration.Preview[T]{Reply: rest.SchemaOf[Leading](), Show: k.leadingTo}, "what leads to it"
+	}
 	if k.Preview != nil {
 		op.Query = append(op.Query, rest.Parameter{
-			Name: "dry_run", Description: "true: delete nothing, and answer what would be deleted.", Schema: &rest.Schema{Type: "boolean"},
+			Name: "dry_run", Description: "true: delete nothing, and answer " + answers + ".", Schema: &rest.Schema{Type: "boolean"},
 		})
 		op.Replies = map[int]*rest.Schema{http.StatusOK: k.Preview.Reply}
 	}

@@ -128,11 +128,11 @@ export const show = async (main, resource, id) => {
 		const more = takes(resource.remove, 'recursive') && tick(alone);
 		const final = h('p', {}, 'This cannot be undone.');
 		try {
-			const large = takes(resource.remove, 'dry_run') && (await call('DELETE', path, { query: { dry_run: 'true' } })).data;
+			const large = takes(resource.remove, 'dry_run') && (await foreseen(path));
 			if (
-				!(await (large
+				!(await (large?.objects
 					? ask(`Delete ${brief(object)} and all that it has?`, [goes(large), final], 'Delete all of it', large.name || id)
-					: ask(`Delete ${brief(object)}?`, [final, more && more.element])))
+					: ask(`Delete ${brief(object)}?`, [large && leads(resource, large), final, more && more.element])))
 			)
 				return;
 			leavePage(); // nothing is asked any more about what goes
@@ -216,6 +216,16 @@ const calls = (resource, state) => {
 	);
 };
 
+// foreseen is what a dry run of a delete answers; undefined, if there is nothing any more.
+const foreseen = async (path) => {
+	try {
+		return (await call('DELETE', path, { query: { dry_run: 'true' } })).data;
+	} catch (problem) {
+		if (problem.status !== 404) throw problem;
+		return undefined;
+	}
+};
+
 // goes tells what a dry run of a delete has counted.
 const goes = ({ objects, logged_in: loggedIn, sessions }) => [
 	objects.length > 0
@@ -239,6 +249,26 @@ const goes = ({ objects, logged_in: loggedIn, sessions }) => [
 			`${loggedIn.length < 100 ? '' : ', and others'} (${plural(sessions, 'session')}).`,
 		),
 ];
+
+// leads tells what a dry run of a delete has found that leads to an object.
+const leads = ({ key }, { leading, others }) => {
+	const [service] = key.split('/');
+	const row = ({ resource, id, title }) => {
+		const [owner, ...part] = resource.split('/'),
+			whole = resources.get(`${service}/${resource}`),
+			of = whole ?? resources.get(`${service}/${owner}`);
+		if (!of) return h('li', {}, title || id);
+		const link = h('a', { href: `#/${of.key}/${encodeURIComponent(id)}`, click: (event) => event.target.closest('dialog')?.close() }, title || id);
+		const kind = whole ? of.title : (of.parts?.find((p) => p.name === part.join('/'))?.title ?? of.title);
+		return h('li', {}, title || !may(of.read, id) ? link : nameLater(of, id, link), ` (${kind})`);
+	};
+	return (
+		leading.length + others > 0 && [
+			h('p', {}, 'This leads to it now, and will lead nowhere:'),
+			h('ul', {}, leading.map(row), others > 0 && h('li', {}, leading.length > 0 ? plural(others, 'more object') : plural(others, 'object'))),
+		]
+	);
+};
 
 // past is a link to what the audit has about an object.
 /** @param {Resource} resource */

@@ -81,7 +81,8 @@ type Resource[T Pointer] struct {
 	// Counted says that the migration counts the table's rows, with @counted: the total of a list is then known without reading
 	// them. It is for objects that belong to one tenant, of which a tenant may have very many.
 	Counted bool
-	// Preview, if set, gives DELETE the query parameter dry_run: nothing is deleted, and the reply says what would be. Guard does not run.
+	// Preview, if set, gives DELETE the query parameter dry_run: nothing is deleted, and the reply says what would be. Guard does not run. Without it, the
+	// reply says what leads to the object, if own data of other objects may: see Refers of [Beside].
 	Preview *Preview[T]
 	// Shrink, if set, runs before the transaction of a DELETE, unless that is of several operations. It deletes in short transactions of its
 	// own what goes with an object that has much: others write between them. It refuses what the delete would refuse.
