@@ -158,7 +158,8 @@ func TestConsoleDeletesAUserAsAWhole(t *testing.T) {
 	o.press("User 1001")
 	o.until(`document.querySelector('main h1')?.textContent === 'User 1001'`, "the user does not open")
 	o.press("Delete")
-	o.press("Delete") // in the dialog
+	o.see("dialog[open]")
+	o.press("Delete")
 	o.reads("User is associated with a Voicemail")
 	o.press("Delete")
 	o.click("dialog[open] input")

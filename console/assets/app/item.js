@@ -124,11 +124,15 @@ export const show = async (main, resource, id) => {
 			true,
 		);
 	};
-	const remove = async () => {
+	let asking = false;
+	const remove = async ({ currentTarget: button }) => {
+		if (asking) return; // a double click
+		asking = true;
 		const more = takes(resource.remove, 'recursive') && tick(alone);
 		const final = h('p', {}, 'This cannot be undone.');
 		try {
 			const large = takes(resource.remove, 'dry_run') && (await foreseen(path));
+			if (!button.isConnected) return; // the page was left
 			if (
 				!(await (large?.objects
 					? ask(`Delete ${brief(object)} and all that it has?`, [goes(large), final], 'Delete all of it', large.name || id)
@@ -141,6 +145,8 @@ export const show = async (main, resource, id) => {
 		} catch (problem) {
 			if (!problem.messages) throw problem;
 			await outdated(problem);
+		} finally {
+			asking = false;
 		}
 	};
 	const update = resource.update && may(resource.update, id);
