@@ -85,6 +85,9 @@ type App struct {
 	Directories *Directories `json:"directories,omitempty"`
 	// Helpers says where the files are that the helper endpoints change. Default: below the data folder.
 	Helpers *HelperFiles `json:"helpers,omitempty"`
+	// Backups is the folder in which the gateway keeps the backups that are made over the API, or "off" if none are made. Default:
+	// RINGFENCE_BACKUPS from the environment, else a folder in the data folder.
+	Backups string `json:"backups,omitempty"`
 	// Asterisk is the telephone system that is configured. Default: none; its configuration is then only written to a folder.
 	Asterisk *Asterisk `json:"asterisk,omitempty"`
 	// DefaultPolicies are created in the master tenant and kept as configured; the API cannot change them.
@@ -196,6 +199,7 @@ func (a *App) resolve(repl *caddy.Replacer) {
 	setting(&a.AdminPassword, "RINGFENCE_ADMIN_PASSWORD", "")
 	setting(&a.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	setting(&a.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
+	setting(&a.Backups, "RINGFENCE_BACKUPS", filepath.Join(a.Data, "backups"))
 	a.resolveHelpers(setting)
 	a.resolveAsterisk(setting)
 	if a.HandoverDelay == 0 {
@@ -242,6 +246,7 @@ func (a *App) Start() error {
 		a.useBackends()
 		a.useSettings()
 		a.useHelpers()
+		a.useInstallation()
 		a.useAsterisk()
 	}
 	if !a.needsDatabase {

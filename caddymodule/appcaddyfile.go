@@ -39,6 +39,7 @@ import (
 //	    limits    { ... }
 //	    directories { ... }
 //	    helpers { ... }
+//	    backups <folder>|off
 //	    asterisk { ... }
 //	    default_policies      { <slug> <access...> }
 //	    all_users_policies    <slug...>
@@ -83,6 +84,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		{"limits", a.parseLimits},
 		{"directories", a.parseDirectories},
 		{"helpers", a.parseHelperFiles},
+		{"backups", one(&a.Backups)},
 		{"asterisk", a.parseAsterisk},
 		{"default_policies", a.parseDefaultPolicies},
 		{"all_users_policies", func(d *caddyfile.Dispenser) error {

@@ -306,7 +306,7 @@ func (a *App) console() (http.Handler, error) {
 	for _, s := range a.services() {
 		entries = append(entries, console.Entry{
 			Name: s.Name, Title: s.Title, Prefix: s.Prefix, Definition: s.Prefix + "/api/openapi.json",
-			Mails: s.Name == "auth" && a.Mail != nil, Asterisk: s.Name == "sysconfd" && a.Asterisk.Manager != "",
+			Mails: s.Name == "auth" && a.Mail != nil, Unserved: a.unserved(s.Name),
 		})
 	}
 	a.mu.Lock()

@@ -52,6 +52,7 @@ func (a started) Handle(context.Context, caddy.Event) error {
 	a.useBackends()
 	a.useSettings()
 	a.useHelpers()
+	a.useInstallation()
 	a.useAsterisk()
 	if a.reload {
 		a.takeOver()

@@ -31,6 +31,9 @@ var changes = [][2]string{
 	{"POST", "/apply"},
 	{"POST", "/apply/generations/7"},
 	{"POST", "/exec_request_handlers"},
+	{"POST", "/backups"},
+	{"DELETE", "/backups/a"},
+	{"GET", "/backups/a/file"}, // which nobody reads who may only read
 }
 
 // A token that may only read changes nothing, by GET either. Every operation is either among the changes above or reads.
@@ -42,7 +45,7 @@ func TestReadOnlyTokenChangesNothing(t *testing.T) {
 		w.unchanged(func() {
 			for _, change := range changes {
 				path, _, _ := strings.Cut(change[1], "?")
-				changing[change[0]+" "+strings.Replace(path, "generations/7", "generations/{generation}", 1)] = true
+				changing[change[0]+" "+strings.NewReplacer("generations/7", "generations/{generation}", "backups/a", "backups/{backup}").Replace(path)] = true
 				for _, access := range []string{"sysconfd.#.read", "sysconfd.*.read", "confd.#", "auth.#"} {
 					w.as("master", access).Do(change[0], change[1], nil).Want(403)
 				}

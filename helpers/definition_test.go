@@ -41,10 +41,11 @@ func TestHostileRequests(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db, helpers.Options{Telephony: &system{db: db}})
 		w.mailbox("ctx-a", "1001")
+		w.keeping() // one backup is made as long as the test runs
 		contents := storetest.Contents(t, db)
 		id := w.exec("{}")
 		resttest.Hostile{
-			Client: w.inProcess("master", "#"), Params: map[string]string{"request_uuid": id, "job_uuid": jobUUID, "generation": "7"},
+			Client: w.inProcess("master", "#"), Params: map[string]string{"request_uuid": id, "job_uuid": jobUUID, "generation": "7", "backup": "a"},
 			State: func() string {
 				// What GET /commonconf_apply does with success is in the audit, and no refusal.
 				rows := slices.DeleteFunc(settled(contents), func(row string) bool { return strings.Contains(row, "commonconf_apply") })

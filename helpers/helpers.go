@@ -4,6 +4,7 @@
 //   - files of voicemails and of music on hold are deleted and moved: voicemail.go, moh.go, on folder.go, trash.go and lock.go
 //   - commands of Asterisk are executed one after the other: commands.go
 //   - the telephone system is configured from what is stored: telephony.go
+//   - how the gateway itself is, and its backups: system.go, backups.go
 //   - the files of what the configuration moves or deletes follow it: follow.go
 //   - guard.go keeps web pages away from the plain port; scope.go keeps the tenants apart
 //
@@ -66,6 +67,9 @@ type Service struct {
 	follows   func(ctx context.Context) (bool, error)
 	undone    func(ctx context.Context, why string) error
 	follower  follower
+	installed atomic.Pointer[Installation]
+	looking   chan struct{} // has room for the one who looks at the installation
+	made      backups
 	closing   context.Context // ends when the service is closed
 	close     context.CancelFunc
 	recovery  sync.WaitGroup
@@ -89,6 +93,8 @@ func New(o Options) (*Service, error) {
 		s.undone = func(context.Context, string) error { return nil }
 	}
 	s.follower.pause = followPause
+	s.installed.Store(new(Installation))
+	s.looking = make(chan struct{}, 1)
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.settings.Store(new(Settings))
 	s.queue = newQueue(s.execute, s.executed)
@@ -166,10 +172,14 @@ func (s *Service) describe(prefix string, plain bool) *rest.Service {
 		},
 		Errors: rest.CodeMessage,
 	}
-	for _, operations := range [][]rest.Operation{
+	all := [][]rest.Operation{
 		statusOperations(), ofInstallation(e.commonOperations()), ofInstallation(e.applyOperations()),
 		e.voicemailOperations(), e.mohOperations(), e.liveOperations(), ofInstallation(e.commandOperations()),
-	} {
+	}
+	if !plain { // where there is no token, nobody may have a backup
+		all = append(all, ofInstallation(e.systemOperations()), ofInstallation(e.backupOperations()))
+	}
+	for _, operations := range all {
 		service.Operations = append(service.Operations, operations...)
 	}
 	for i := range service.Operations {
@@ -243,12 +253,14 @@ var tags = map[string]string{
 	"definition":    "This definition.",
 	"moh":           "Files of music on hold.",
 	"status":        "How the service is.",
+	"system":        "How the gateway itself is, and its backups.",
 	"voicemails":    "Messages of voicemails, on this machine.",
 }
 
 // docs describe the fields that say nothing of themselves, and the parameters of paths.
 var docs = map[string]string{
 	"{job_uuid}":     "The UUID of the job, which the request to apply was answered with.",
+	"{backup}":       "The name of the backup, as the list of backups has it.",
 	"{generation}":   "The number of the generation, as the list of generations has it.",
 	"{request_uuid}": "The UUID of the request, which it was answered with.",
 

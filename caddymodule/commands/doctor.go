@@ -91,12 +91,18 @@ func writeFindings(out io.Writer, findings []doctor.Finding) error {
 
 // installationOf returns what the flags, the configuration and the environment say, in this order.
 func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
-	replacer := caddy.NewReplacer()
-	replace := func(text string) string { return replacer.ReplaceAll(text, "") }
 	text, err := adapted(flagOf(cmd, "config"))
 	if err != nil {
 		return i, err
 	}
+	return Installation(text, flagOf(cmd, "data"), flagOf(cmd, "database"))
+}
+
+// Installation returns what a configuration of Caddy, as JSON, and the environment say of an installation. Without a configuration, text is nil;
+// data and database, unless they are empty, count before both.
+func Installation(text []byte, data, database string) (i doctor.Installation, err error) {
+	replacer := caddy.NewReplacer()
+	replace := func(text string) string { return replacer.ReplaceAll(text, "") }
 	var app struct {
 		Data, Database string
 		SealingKeys    string `json:"sealing_keys"`
@@ -123,8 +129,8 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	setting := func(configured, env, fallback string) string {
 		return cmp.Or(replace(configured), os.Getenv(env), fallback)
 	}
-	i.Data = cmp.Or(flagOf(cmd, "data"), setting(app.Data, "RINGFENCE_DATA", "data"))
-	i.Database = cmp.Or(flagOf(cmd, "database"), setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
+	i.Data = cmp.Or(data, setting(app.Data, "RINGFENCE_DATA", "data"))
+	i.Database = cmp.Or(database, setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	etc := setting(app.Asterisk.Etc, "RINGFENCE_ASTERISK_ETC", "/etc/asterisk")

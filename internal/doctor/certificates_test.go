@@ -156,7 +156,8 @@ func TestOwnCertificate(t *testing.T) {
 
 func TestReadSites(t *testing.T) {
 	site := func(hosts string) string { return `"routes":[{"match":[{"host":[` + hosts + `]}]}]` }
-	c, err := ReadConfig([]byte(`{"storage":{"module":"file_system","root":"{x}/caddy"},"apps":{"http":{"servers":{
+	c, err := ReadConfig([]byte(`{"logging":{"logs":{"default":{"exclude":["x"]},"b":{"writer":{"output":"file","filename":"{x}/access.log"}},"a":{"writer":{"output":"file","filename":"a.log"}}}},
+		"storage":{"module":"file_system","root":"{x}/caddy"},"apps":{"http":{"servers":{
 		"a":{"listen":[":443"],`+site(`"*.example.com","{x}","192.0.2.7","pbx.example.com","given.example.com"`)+`},
 		"b":{"listen":[":8443"],`+site(`"pbx.example.com"`)+`},
 		"c":{"listen":[":80"],`+site(`"plain.example.com"`)+`},
@@ -164,7 +165,7 @@ func TestReadSites(t *testing.T) {
 		"e":{"listen":[":8080"],`+site(`"off.example.com"`)+`,"automatic_https":{"disable":true}}}},
 		"tls":{"automation":{"policies":[{"subjects":["given.example.com"],"get_certificate":[{"via":"x"}]},{"issuers":[{"module":"acme"}]}]}}}}`),
 		"off", strings.NewReplacer("{x}", "y").Replace)
-	want := &Config{Admin: "off", Storage: "y/caddy", Managed: []string{"pbx.example.com"}, Listen: []Listener{
+	want := &Config{Admin: "off", Storage: "y/caddy", Managed: []string{"pbx.example.com"}, Logs: []string{"a.log", "y/access.log"}, Listen: []Listener{
 		{"http", ":80", "plain.example.com"},
 		{"http", ":8080", "off.example.com"},
 		{"http", ":8668", "localhost"},

@@ -38,7 +38,10 @@ func ReadConfig(text []byte, admin string, replace func(string) string) (*Config
 			Remote   *json.RawMessage
 		}
 		Storage struct{ Module, Root string }
-		Apps    struct {
+		Logging struct {
+			Logs map[string]struct{ Writer struct{ Filename string } }
+		}
+		Apps struct {
 			HTTP struct {
 				Servers map[string]server
 			}
@@ -74,8 +77,13 @@ func ReadConfig(text []byte, admin string, replace func(string) string) (*Config
 			c.SelfSigned = c.SelfSigned || given.Via == "ringfence_self_signed"
 		}
 	}
+	for _, log := range read.Logging.Logs {
+		if log.Writer.Filename != "" {
+			c.Logs = append(c.Logs, replace(log.Writer.Filename))
+		}
+	}
 	slices.SortFunc(c.Listen, func(a, b Listener) int { return strings.Compare(a.Scheme+a.Address, b.Scheme+b.Address) })
-	for _, list := range []*[]string{&c.Upstreams, &c.Managed} {
+	for _, list := range []*[]string{&c.Upstreams, &c.Managed, &c.Logs} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

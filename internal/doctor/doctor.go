@@ -37,11 +37,11 @@ const (
 
 // Finding is what was found about one thing.
 type Finding struct {
-	Subject string `json:"subject"`
-	State   State  `json:"state"`
-	Text    string `json:"text"`
+	Subject string `json:"subject" example:"disk space" doc:"What was looked at."`
+	State   State  `json:"state" enum:"ok,warning,problem" doc:"A warning can wait; a problem keeps something from working, or from being safe."`
+	Text    string `json:"text" example:"512 MiB are free for /var/lib/ringfence" doc:"What was found."`
 	// Advice says what to do, unless the state is OK.
-	Advice string `json:"advice,omitempty"`
+	Advice string `json:"advice,omitempty" example:"make room: a full disk stops the database and the logs" doc:"What to do; it is left out if there is nothing to do."`
 }
 
 // Installation is what is examined.
@@ -76,6 +76,8 @@ type Config struct {
 	// Managed are the names for which Caddy gets certificates, which it keeps in the folder Storage; "" if that is not known.
 	Managed []string
 	Storage string
+	// Logs are the files of the logs.
+	Logs []string
 	// SelfSigned is set if the gateway's self-signed certificate is served, perhaps besides others.
 	SelfSigned bool
 }

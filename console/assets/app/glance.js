@@ -56,7 +56,7 @@ const registered = ({ registrations: { items: places }, channels: { items: calls
 const watch = async (place) => {
 	const asked = operation('read_asterisk'),
 		telephones = [...place.querySelectorAll('[data-endpoint]')];
-	if (!asked || !may(asked) || telephones.length === 0 || !services.some((s) => s.asterisk)) return;
+	if (!asked || !may(asked) || telephones.length === 0) return;
 	do {
 		for (const one of document.hidden ? [] : telephones) {
 			const is = await quietly(asked.service.prefix + asked.path, { endpoint: one.dataset.endpoint });

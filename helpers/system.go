@@ -1,0 +1,99 @@
+package helpers
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/backup"
+	"github.com/ringfence/ringfence/internal/doctor"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Installation is what an operator looks after of the gateway itself. Its functions are safe for concurrent use.
+type Installation struct {
+	// Examine returns how it is, without its nodes and backups; nil: nobody can look.
+	Examine func(ctx context.Context) (System, error)
+	// Backups is the folder of the backups that this node makes, or "" if it makes none.
+	Backups backup.Folder
+	// Backup writes a backup. It calls progress with how much of the work is done.
+	Backup func(ctx context.Context, to io.Writer, progress func(done, of int64)) error
+}
+
+// UseInstallation makes the service look after this installation.
+func (s *Service) UseInstallation(i Installation) { s.installed.Store(&i) }
+
+// System is how an installation is. Nothing in it is secret.
+type System struct {
+	Version      string           `json:"version" example:"1.4.0" doc:"The gateway's version."`
+	StartedAt    time.Time        `json:"started_at" doc:"When the node that answers was started."`
+	Findings     []doctor.Finding `json:"findings" doc:"What ringfence doctor finds, on the node that answers."`
+	Certificates []Certificate    `json:"certificates" doc:"The certificates that the node serves."`
+	Places       []Place          `json:"places" doc:"Where the node keeps its things."`
+	Nodes        []Node           `json:"nodes" doc:"The nodes that configure an Asterisk, or did so last; none if no node has."`
+	BackupAt     *time.Time       `json:"backup_at" doc:"When the last backup in the node's folder was made; null if it has none."`
+}
+
+// Certificate is a certificate that is served.
+type Certificate struct {
+	Names    []string  `json:"names" example:"[\"pbx.example.com\"]" doc:"The names and addresses that it is for."`
+	NotAfter time.Time `json:"not_after" doc:"The end of its validity."`
+	Own      bool      `json:"own" doc:"Whether the gateway has signed it itself."`
+}
+
+// Place is where something is kept.
+type Place struct {
+	What  string `json:"what" enum:"data,database,backups,log,asterisk,asterisk_log" doc:"What is kept there."`
+	Where string `json:"where" example:"/var/lib/ringfence" doc:"The path of the file or the folder; of PostgreSQL its server and the name of the database."`
+}
+
+// Node is a node that configures an Asterisk.
+type Node struct {
+	Node     string    `db:"holder" json:"node" format:"uuid" doc:"The node, by the name that it has given itself."`
+	Asterisk string    `db:"asterisk" json:"asterisk" example:"main" doc:"The name of the Asterisk."`
+	Until    time.Time `db:"expires_at" json:"until" doc:"Until when no other node may do so. While there is nothing to do, that is in the past."`
+}
+
+func (e *endpoints) systemOperations() []rest.Operation {
+	return []rest.Operation{{
+		Method: http.MethodGet, Path: "/system", Access: "sysconfd.system.read", ID: "read_system", Tag: "system",
+		Summary:     "How is the installation, and what should be done?",
+		Description: "The same as `ringfence doctor` says, of the node that answers. It takes seconds if something cannot be reached; one request looks at a time.",
+		Success:     http.StatusOK, Reply: rest.SchemaOf[System](), Statuses: []int{http.StatusNotImplemented, http.StatusServiceUnavailable},
+		Handle: e.installation(e.readSystem),
+	}}
+}
+
+func (e *endpoints) readSystem(ctx context.Context, _ *rest.Request, _ scope) (reply rest.Reply, err error) {
+	i := e.installed.Load()
+	if i.Examine == nil {
+		return reply, apierr.New(apierr.NotImplemented, "This gateway does not look at itself")
+	}
+	select {
+	case e.looking <- struct{}{}:
+		defer func() { <-e.looking }()
+	case <-ctx.Done():
+		return reply, ctx.Err()
+	}
+	is, err := i.Examine(ctx)
+	if err != nil {
+		return reply, err
+	}
+	// A lease of an Asterisk has the Asterisk's name, which has no blank; other rows say who reaches it.
+	if is.Nodes, err = store.Select[Node](ctx, e.db, `SELECT holder, asterisk, expires_at FROM asterisk_lease WHERE asterisk NOT LIKE '% %' ORDER BY asterisk`); err != nil {
+		return reply, err
+	}
+	if i.Backups != "" {
+		kept, err := i.Backups.List()
+		if err != nil {
+			return reply, err
+		}
+		if len(kept) > 0 {
+			is.BackupAt = &kept[0].MadeAt
+		}
+	}
+	return rest.Reply{Body: is}, nil
+}
