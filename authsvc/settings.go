@@ -23,6 +23,8 @@ type Mailer interface {
 	// Confirmation and PasswordReset make one attempt. Their errors may be logged.
 	Confirmation(ctx context.Context, to mail.Recipient, emailUUID, token string) error
 	PasswordReset(ctx context.Context, to mail.Recipient, userUUID, token string) error
+	// Test sends a mail that only says that mails arrive. The text of its error may be shown.
+	Test(ctx context.Context, address string) error
 	// ConfirmedPage returns the HTML page for a browser that has followed the link of a confirmation.
 	ConfirmedPage(address string) ([]byte, error)
 }

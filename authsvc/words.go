@@ -71,6 +71,7 @@ var tags = map[string]string{
 	"emails":     "Addresses of users, and how they are confirmed.",
 	"external":   "Accounts that users have at external services.",
 	"idp":        "The methods by which users log in, and which user has which.",
+	"mail":       "The server that sends mails.",
 	"saml":       "Logging in by SAML, for clients that ask: each of these operations answers 501.",
 	"status":     "Whether the service works, and what it has decided lately.",
 	"token":      "Logging in, and checking and revoking tokens.",

@@ -119,17 +119,23 @@ func (s *Sender) message(t mailTemplate, to Recipient, link string, valid time.D
 	if err != nil {
 		return nil, err
 	}
+	m := s.letter(data.Name, to.Address, subject, text)
+	m.AddAlternativeString(gomail.TypeTextHTML, html)
+	return m, nil
+}
+
+// letter makes a mail of one part.
+func (s *Sender) letter(name, address, subject, text string) *gomail.Msg {
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	m.FromMailAddress(s.from)
-	m.ToMailAddress(&mail.Address{Name: data.Name, Address: to.Address})
+	m.ToMailAddress(&mail.Address{Name: name, Address: address})
 	m.Subject(subject)
 	m.SetDate()
 	_, domain, _ := strings.Cut(s.from.Address, "@")
 	m.SetMessageIDWithValue(uuid.NewString() + "@" + domain) // go-mail's default would reveal this host's name
 	m.SetGenHeader("Auto-Submitted", "auto-generated")       // RFC 3834: no vacation replies
 	m.SetBodyString(gomail.TypeTextPlain, text)
-	m.AddAlternativeString(gomail.TypeTextHTML, html)
-	return m, nil
+	return m
 }
 
 // inWords returns a duration in its largest whole unit, such as "2 days" or "90 minutes".

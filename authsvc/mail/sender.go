@@ -97,6 +97,18 @@ func (s *Sender) PasswordReset(ctx context.Context, to Recipient, userUUID, toke
 	})
 }
 
+// Test sends a mail that says that mails arrive. One attempt: see ErrTemporary. The text of an error may be shown: it has what the server said.
+func (s *Sender) Test(ctx context.Context, address string) error {
+	if !s.Enabled() {
+		return ErrNotConfigured
+	}
+	if err := (Recipient{Address: address}).check(); err != nil {
+		return err
+	}
+	text := "This is the mail that was sent to test the mail server of " + s.site + ".\r\n\r\nThere is nothing to do: mails arrive.\r\n"
+	return s.send(ctx, s.letter("", address, "Test of "+s.site, text), address, "")
+}
+
 // mail sends a mail with a link, which has a UUID and a token.
 func (s *Sender) mail(ctx context.Context, what string, to Recipient, id, token string, of func() (mailTemplate, string, time.Duration)) error {
 	if !s.Enabled() {
