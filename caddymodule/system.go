@@ -119,8 +119,8 @@ func (a *App) unserved(service string) (ids []string) {
 		if a.Asterisk.Manager == "" {
 			ids = append(ids, "read_asterisk")
 		}
-		if !a.Asterisk.live {
-			ids = append(ids, "apply", "preview_apply", "list_generations", "go_back", "read_apply")
+		if !a.Asterisk.live { // files are made, and nobody reads them
+			ids = append(ids, "apply", "go_back")
 		}
 		if a.Backups == backupsOff {
 			ids = append(ids, "list_backups", "make_backup", "download_backup", "delete_backup")

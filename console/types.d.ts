@@ -7,7 +7,6 @@ interface Service {
 	prefix: string;
 	definition: any;
 	mails?: boolean;
-	asterisk?: boolean;
 	/** Why the definition could not be loaded, or read. */
 	problem?: Error;
 }

@@ -2,7 +2,7 @@
 // and the login with its rights and sessions.
 import { call, erase } from './api.js';
 import { lasting, party, state } from './asterisk.js';
-import { fill, may, operation, resources, services, target } from './definitions.js';
+import { fill, may, operation, resources, target } from './definitions.js';
 import { ask, badge, brief, h, moment, put, say } from './dom.js';
 import { nameLater } from './shown.js';
 
