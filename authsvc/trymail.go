@@ -14,13 +14,13 @@ import (
 )
 
 type mailTest struct {
-	Address string `json:"address" format:"email" maxLength:"254" example:"ada@example.com" doc:"Where the mail goes; without one, to the caller's own confirmed address."`
+	Address string `json:"address" format:"email" maxLength:"254" example:"ada@example.com" doc:"Where it goes; by default to the caller's own confirmed address."`
 }
 
 type mailTested struct {
 	Address  string `json:"address" doc:"Where the mail went."`
 	Accepted bool   `json:"accepted" doc:"Whether the mail server has taken the mail."`
-	Message  string `json:"message" example:"giving the recipient to mx.example.com:587: the server answered 550 5.7.1 no such user" doc:"What went wrong, and what the server said; empty if it has taken the mail."`
+	Message  string `json:"message" example:"connecting to mx.example.com:587: connection refused" doc:"What went wrong, and what the server said, if it did not."`
 }
 
 func (s *Service) mailOperations() []rest.Operation {
@@ -46,20 +46,17 @@ func (s *Service) testMail(ctx context.Context, r *rest.Request) (reply rest.Rep
 	if !settings.Mailer.Enabled() {
 		return reply, noMail()
 	}
-	to := body.Address
+	user, to := r.Principal().UserUUID, body.Address
 	if to == "" {
-		to, err = store.Get[string](ctx, s.db, `SELECT address FROM auth_email WHERE user_uuid = $1 AND confirmed ORDER BY main DESC, address LIMIT 1`, r.Principal().UserUUID)
-		if errors.Is(err, store.ErrNotFound) {
-			err = apierr.InvalidField("address", "required", "Is required, since you have no confirmed address")
-		}
-		if err != nil {
-			return reply, err
-		}
+		to, err = s.ownAddress(ctx, user)
 	}
-	if err := s.throttle.Spend(ctx, throttle.KeyOf("test mails of", r.Principal().UserUUID), settings.Limits.MailRequests); err != nil {
-		return reply, err
+	if err == nil {
+		err = s.throttle.Spend(ctx, throttle.KeyOf("test mails of", user), settings.Limits.MailRequests)
 	}
-	if err := s.throttle.Spend(ctx, mailsTo(to), settings.Limits.Mails); err != nil {
+	if err == nil {
+		err = s.throttle.Spend(ctx, mailsTo(to), settings.Limits.Mails)
+	}
+	if err != nil {
 		return reply, err
 	}
 	tested := mailTested{Address: to, Accepted: true}
@@ -70,6 +67,15 @@ func (s *Service) testMail(ctx context.Context, r *rest.Request) (reply rest.Rep
 	if err != nil {
 		tested.Accepted, tested.Message = false, err.Error()
 	}
-	slog.InfoContext(ctx, "a mail was sent to test the mail server", "accepted", tested.Accepted, "message", tested.Message, "request_id", r.HTTP.Header.Get(rest.RequestIDHeader))
+	slog.InfoContext(ctx, "a mail was sent to test the mail server", "accepted", tested.Accepted, "message", tested.Message, "user_uuid", user)
 	return rest.Reply{Body: tested}, nil
+}
+
+// ownAddress returns the confirmed address of a user, the main one if that is.
+func (s *Service) ownAddress(ctx context.Context, user string) (string, error) {
+	to, err := store.Get[string](ctx, s.db, `SELECT address FROM auth_email WHERE user_uuid = $1 AND confirmed ORDER BY main DESC, address LIMIT 1`, user)
+	if errors.Is(err, store.ErrNotFound) {
+		err = apierr.InvalidField("address", "required", "Is required, since you have no confirmed address")
+	}
+	return to, err
 }

@@ -1,29 +1,68 @@
 package caddymodule_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
-// Who holds nothing else has an account, and a new password, without knowing where that is.
+// Who holds nothing else has an account: where they are signed in, in words, and a new password, of which no line for curl tells.
 func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
 	g := loadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	g.Do(t, "POST", "/api/auth/0.1/users", g.admin(t), `{"username":"grace","password":"a-long-password"}`).Want(200)
+	g.Do(t, "POST", "/api/auth/0.1/users", g.admin(t), `{"username":"grace","password":"a-long-password","email_address":"grace@example.com"}`).Want(200)
+	elsewhere := g.Login(t, "grace", "a-long-password")
+	stays := func(id string) {
+		t.Helper()
+		g.Do(t, "POST", "/api/auth/0.1/token", "", `{"access_type":"offline","client_id":"`+id+`"}`, resttest.Basic("grace", "a-long-password"), resttest.Header("User-Agent", "Desk/1.0")).Want(200)
+	}
+	stays("desk-phone")
+	stays("lost-phone")
 	o.goTo("", "Sign in")
 	o.signIn("grace", "a-long-password")
 	o.press("Your account")
-	o.until(`document.querySelector('main h1')?.textContent === 'grace'`, "the account is not shown")
+	o.until(`document.querySelector('main h1')?.textContent === 'Your account'`, "the account is not shown")
+	o.reads("grace@example.com")
+	o.reads("this one")
+	o.reads("on Linux")
+	o.reads("desk-phone")
 	if marked := o.script(t, `[...document.querySelectorAll('nav [aria-current]')].map((a) => a.textContent).join()`); marked != "Your account" {
 		t.Errorf("the menu marks %q", marked)
 	}
-	o.press("Password, with the old one")
+	for _, look := range []struct {
+		width  int
+		scheme string
+	}{{360, "dark"}, {1400, "light"}} {
+		o.run(t, emulate(look.width, 900, look.scheme))
+		for _, violation := range o.violations() {
+			t.Errorf("%d pixels: %s", look.width, violation)
+		}
+		o.shoot(t, "account-"+look.scheme)
+	}
+	end := func(label, gone string) {
+		t.Helper()
+		o.until(fmt.Sprintf(`((b) => { b?.click(); return b; })(document.querySelector('[aria-label=%q]'))`, label), "%s is not offered", label)
+		o.press("End")
+		o.reads("Ended.")
+		o.until(fmt.Sprintf(`!document.querySelector('main').innerText.includes(%q)`, gone), "%s is still there", gone)
+	}
+	end("End what keeps lost-phone signed in", "lost-phone")
 	o.enter("Old password", "a-long-password")
 	o.enter("New password", "another-long-password")
-	o.click("details.part[open] button.primary")
-	o.reads("Password, with the old one saved.")
+	o.press("Change the password")
+	o.reads("You have a new password.")
+	o.reads("No program does.")
 	g.Login(t, "grace", "another-long-password")
-	o.clean(t, "while the password was changed")
+	g.Do(t, "GET", "/api/auth/0.1/users/me", elsewhere, "").Want(401)
+	o.press("curl")
+	o.until(`[...document.querySelectorAll('dialog pre')].some((p) => p.textContent.includes('-X PUT') && p.textContent.includes('(secret)'))`, "the change is not among the lines")
+	if all := o.script(t, `document.querySelector('dialog').textContent`); strings.Contains(all, "long-password") || strings.Contains(all, "rft_") {
+		t.Errorf("a secret is in %s", all)
+	}
+	o.press("Close")
+	o.clean(t, "while the password was changed", "404") // she has no telephone
 }
 
 // An operator sets the password of somebody who has forgotten it.

@@ -61,8 +61,9 @@ func (a *App) examine(ctx context.Context) (is helpers.System, err error) {
 		for _, ip := range leaf.IPAddresses {
 			names = append(names, ip.String())
 		}
+		own := func(s *selfsigned.Store) bool { return s.Certificate().Leaf.Equal(leaf) }
 		is.Certificates = append(is.Certificates, helpers.Certificate{
-			Names: names, NotAfter: leaf.NotAfter.UTC(), Own: slices.ContainsFunc(certificate.InUse(), func(s *selfsigned.Store) bool { return s.Certificate().Leaf.Equal(leaf) }),
+			Names: names, NotAfter: leaf.NotAfter.UTC(), Own: slices.ContainsFunc(certificate.InUse(), own),
 		})
 	}
 	return is, nil

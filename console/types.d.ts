@@ -7,6 +7,8 @@ interface Service {
 	prefix: string;
 	definition: any;
 	mails?: boolean;
+	/** The operations that this installation cannot serve, by their ids. */
+	unserved?: string[];
 	/** Why the definition could not be loaded, or read. */
 	problem?: Error;
 }
@@ -45,6 +47,14 @@ interface Schema {
 	'x-or'?: string;
 	'x-ref'?: string;
 	'x-when'?: Record<string, string[]>;
+}
+
+/** A request that was sent. */
+interface Sent {
+	method: string;
+	url: string;
+	headers: Record<string, string>;
+	body?: any;
 }
 
 interface Parameter {
@@ -232,6 +242,8 @@ interface CallOptions {
 	stays?: boolean;
 	/** Nobody waits for it any more. */
 	until?: AbortSignal;
+	/** What comes is kept as a Blob. */
+	file?: boolean;
 }
 
 interface FormOptions {

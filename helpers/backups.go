@@ -92,8 +92,9 @@ func (e *endpoints) backupOperations() []rest.Operation {
 		},
 		{
 			Method: http.MethodPost, Path: "/backups", Access: "sysconfd.backups.create", ID: "make_backup", Summary: "Begin to make a backup",
-			Description: "It is made while the gateway runs, and has what is committed when it begins. One is made at a time. The list of the backups tells how far it is.",
-			Success:     http.StatusOK, Reply: rest.SchemaOf[Making](), Statuses: []int{http.StatusConflict, http.StatusServiceUnavailable}, Handle: e.ofBackups(e.makeBackup),
+			Description: "It has what is committed when it begins. One is made at a time; the list of the backups tells how far it is.",
+			Success:     http.StatusOK, Reply: rest.SchemaOf[Making](), Statuses: []int{http.StatusConflict, http.StatusServiceUnavailable},
+			Handle: e.ofBackups(e.makeBackup),
 		},
 		{
 			Method: http.MethodGet, Path: one + "/file", Access: "sysconfd.backups.{backup}.download", ID: "download_backup", Summary: "Read a backup",

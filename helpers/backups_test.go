@@ -130,8 +130,15 @@ func TestBackupsAreForThoseWhoMayDoEverything(t *testing.T) {
 		w.write(filepath.Join(filepath.Dir(k.folder), "secret.zip"))
 		w.link("../secret.zip", filepath.Join(k.folder, "link.zip"))
 		for _, accesses := range [][]string{
-			{"#.read"}, {"sysconfd.#.read"}, {"*.*.*.read"}, {"sysconfd.#"}, {"sysconfd.backups.#"}, {"sysconfd.backups.a.download"},
-			{"#", "!sysconfd.backups.#"}, {"#", "!confd.users.7.read"}, {"auth.#", "confd.#", "sysconfd.#"},
+			{"#.read"},
+			{"sysconfd.#.read"},
+			{"*.*.*.read"},
+			{"sysconfd.#"},
+			{"sysconfd.backups.#"},
+			{"sysconfd.backups.a.download"},
+			{"#", "!sysconfd.backups.#"},
+			{"#", "!confd.users.7.read"},
+			{"auth.#", "confd.#", "sysconfd.#"},
 		} {
 			w.as("master", accesses...).Get("/backups/a/file").Want(403)
 		}

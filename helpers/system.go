@@ -83,7 +83,8 @@ func (e *endpoints) readSystem(ctx context.Context, _ *rest.Request, _ scope) (r
 		return reply, err
 	}
 	// A lease of an Asterisk has the Asterisk's name, which has no blank; other rows say who reaches it.
-	if is.Nodes, err = store.Select[Node](ctx, e.db, `SELECT holder, asterisk, expires_at FROM asterisk_lease WHERE asterisk NOT LIKE '% %' ORDER BY asterisk`); err != nil {
+	is.Nodes, err = store.Select[Node](ctx, e.db, `SELECT holder, asterisk, expires_at FROM asterisk_lease WHERE asterisk NOT LIKE '% %' ORDER BY asterisk`)
+	if err != nil {
 		return reply, err
 	}
 	if i.Backups != "" {

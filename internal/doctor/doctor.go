@@ -41,7 +41,7 @@ type Finding struct {
 	State   State  `json:"state" enum:"ok,warning,problem" doc:"A warning can wait; a problem keeps something from working, or from being safe."`
 	Text    string `json:"text" example:"512 MiB are free for /var/lib/ringfence" doc:"What was found."`
 	// Advice says what to do, unless the state is OK.
-	Advice string `json:"advice,omitempty" example:"make room: a full disk stops the database and the logs" doc:"What to do; it is left out if there is nothing to do."`
+	Advice string `json:"advice,omitempty" example:"make room: a full disk stops the database and the logs" doc:"What to do, if there is anything."`
 }
 
 // Installation is what is examined.

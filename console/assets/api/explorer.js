@@ -1,5 +1,6 @@
 // The API explorer: Swagger UI with the gateway's definitions, and the session of the console.
-import { call, changes, me, resume, signIn, signOut, useAuth } from '../app/api.js';
+import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from '../app/api.js';
+import { curl } from '../app/curl.js';
 import { moment } from '../app/dom.js';
 
 /** @type {(id: string) => any} */
@@ -21,6 +22,23 @@ const drawSession = () => {
 			? `Signed in as ${me.username} until ${moment(me.expires)}. Every "Execute" below sends the token.`
 			: 'Not signed in: operations that need a token answer 401.',
 	);
+	drawTenants().catch((problem) => me && say(`The tenants could not be loaded: ${problem.message}`, true));
+};
+
+// drawTenants offers the tenants in which the session may act: what is chosen is sent with each request that names no other.
+const drawTenants = async () => {
+	const chooser = byID('tenant');
+	chooser.parentElement.hidden = true;
+	if (!me) return;
+	const { data } = await call('GET', `${authPrefix}/tenants`, { query: { limit: 1000, order: 'name' }, headers: { 'Wazo-Tenant': me.tenant } }).catch(
+		(problem) => {
+			if (problem.status === 403) return { data: { items: [] } }; // who may not list them acts in one
+			throw problem;
+		},
+	);
+	if (!me) return;
+	chooser.replaceChildren(...data.items.map((t) => new Option(t.name || t.slug, t.uuid, false, t.uuid === (tenant || me?.tenant))));
+	chooser.parentElement.hidden = data.items.length < 2;
 };
 
 // A link names a service and an operation: api/?service=confd#/users/list_user.
@@ -47,20 +65,6 @@ const sayMissing = (file, answer) => {
 		link,
 		' in it, accept the certificate, and reload this page.',
 	);
-};
-
-// quoted makes a text one word of a shell.
-const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
-
-// curl is the line that a person can run: with the certificate to trust, and the token taken from the environment.
-const curl = (request) => {
-	const headers = Object.entries(request.headers ?? {})
-		.filter(([name]) => name.toLowerCase() !== 'x-auth-token')
-		.map(([name, value]) => ` \\\n  -H ${quoted(`${name}: ${value}`)}`);
-	const token = Object.keys(request.headers ?? {}).some((name) => name.toLowerCase() === 'x-auth-token') ? ' \\\n  -H "X-Auth-Token: $TOKEN"' : '';
-	const method = request.method === 'HEAD' ? '--head' : `-X ${request.method}`; // with -X HEAD curl would wait for a body
-	const data = typeof request.body === 'string' ? ` \\\n  --data-raw ${quoted(request.body)}` : '';
-	return `curl --cacert ringfence.pem ${method} ${quoted(request.url)}${headers.join('')}${token}${data}`;
 };
 
 // plugin changes Swagger UI: the search looks at each operation's path, summary and access; its own Authorize is left out, as the session
@@ -130,7 +134,10 @@ const show = (service) => {
 		docExpansion: 'list',
 		plugins: [plugin],
 		requestInterceptor: (request) => {
-			if (me && new URL(request.url, location.href).origin === location.origin) request.headers['X-Auth-Token'] = me.token;
+			if (me && new URL(request.url, location.href).origin === location.origin) {
+				request.headers['X-Auth-Token'] = me.token;
+				if (tenant) request.headers['Wazo-Tenant'] ??= tenant;
+			}
 			return request;
 		},
 		responseInterceptor: (answer) => {
@@ -185,6 +192,7 @@ const start = async () => {
 		authPrefix = auth.prefix;
 		useAuth(auth.prefix);
 		byID('login').addEventListener('submit', login);
+		byID('tenant').addEventListener('change', () => useTenant(byID('tenant').value === me?.tenant ? '' : byID('tenant').value));
 		byID('logout').addEventListener('click', () => signOut().catch((problem) => say(problem.message, true)));
 		changes.addEventListener('signed-in', drawSession);
 		changes.addEventListener('signed-out', () => {

@@ -57,16 +57,22 @@ export const leavePage = () => {
 	shown = new AbortController();
 };
 
+// requests are those that this page has sent, for people who want to send them too: see curl.js. One that has a token or a password beside the
+// header of the token is not among them.
+/** @type {Sent[]} */
+export const requests = [];
+
 // call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix. A body that is a Blob is sent as
-// it is. What is asked for a page that is left meanwhile does not come, nor fail, unless it stays, nor what is asked until a signal; what changes
+// it is; what comes is one if file is set. What is asked for a page that is left meanwhile does not come, nor fail, unless it stays, nor what is asked until a signal; what changes
 // something goes on.
 /** @type {(method: string, path: string, options?: CallOptions) => Promise<{ data: any, headers: Headers, status: number }>} */
-export const call = async (method, path, { query = {}, body, headers = {}, stays = method !== 'GET', until } = {}) => {
+export const call = async (method, path, { query = {}, body, headers = {}, stays = method !== 'GET', until, file: asFile = false } = {}) => {
 	const url = new URL(path, location.origin);
 	for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);
 	const sent = { Accept: 'application/json, application/problem+json', ...(me && tenant && { 'Wazo-Tenant': tenant }), ...headers };
 	if (me) sent['X-Auth-Token'] = me.token;
 	const file = body instanceof Blob;
+	if (me && !headers.Authorization && !url.href.includes(encodeURIComponent(me.token))) requests.push({ method, url: url.href, headers: sent, body });
 	if (body !== undefined) sent['Content-Type'] = file ? body.type : 'application/json';
 	const left = AbortSignal.any([stays ? [] : shown.signal, until ?? []].flat());
 	let answer, data;
@@ -80,6 +86,7 @@ export const call = async (method, path, { query = {}, body, headers = {}, stays
 			redirect: 'error',
 			body: body === undefined || file ? body : JSON.stringify(body),
 		});
+		if (asFile && answer.ok) return { data: await answer.blob(), headers: answer.headers, status: answer.status };
 		const text = await answer.text();
 		data = text && /json/.test(answer.headers.get('Content-Type') ?? '') ? JSON.parse(text) : text;
 	} catch (problem) {

@@ -169,7 +169,15 @@ export const show = async (main) => {
 			now = kept?.data.items.find((g) => g.live);
 		put(
 			main,
-			title(h('button', { type: 'button', class: 'primary', disabled: !may(start), click: () => run(at(start)) }, 'Apply')),
+			title(start && h('button', { type: 'button', class: 'primary', disabled: !may(start), click: () => run(at(start)) }, 'Apply')),
+			!start &&
+				h(
+					'p',
+					{ class: 'denied' },
+					'No Asterisk is configured here, so nothing is applied. Its operator says where one is: ',
+					h('code', {}, 'RINGFENCE_ASTERISK_MANAGER'),
+					'.',
+				),
 			h(
 				'p',
 				{},

@@ -59,7 +59,12 @@ const seen = (is) => [
 
 export const show = async (main, query) => {
 	const asked = operation('read_asterisk');
-	if (!asked) return put(main, h('h1', { tabindex: '-1' }, 'State of Asterisk'), h('p', { class: 'empty' }, 'This gateway does not serve it.'));
+	if (!asked)
+		return put(
+			main,
+			h('h1', { tabindex: '-1' }, 'State of Asterisk'),
+			h('p', { class: 'empty' }, 'No Asterisk is configured here. Its operator says where one is: ', h('code', {}, 'RINGFENCE_ASTERISK_MANAGER'), '.'),
+		);
 	const rows = h('div', { 'aria-busy': 'true' }, 'Loading…');
 	let turn = 0;
 	const look = async () => {

@@ -49,9 +49,11 @@ export const load = async (list) => {
 	}
 };
 
+// learn takes up what a service can do. What this installation cannot serve is as if the definition did not have it.
 const learn = (service) => {
 	for (const [path, item] of Object.entries(service.definition.paths)) {
 		for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
+			if (service.unserved?.includes(item[method]?.operationId)) delete item[method];
 			if (!item[method]) continue;
 			item[method].parameters = item[method].parameters?.map((p) => resolve(service, p)); // operations share them
 			operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });

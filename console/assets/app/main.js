@@ -1,5 +1,5 @@
 // The console: signs in, shows where one can go, and leads there.
-import { call, changes, leavePage, me, own, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
+import { call, changes, leavePage, me, own, requests, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import * as csv from './csv.js';
 import { load, may, resources } from './definitions.js';
 import { arrive, ask, brief, h, lead, put, say } from './dom.js';
@@ -80,7 +80,12 @@ const drawHead = async () => {
 	const end = async () => (await leaves()) && signOut();
 	const out = h('button', { type: 'button', id: 'logout', click: () => end().catch((problem) => say(problem.message, true)) }, 'Sign out');
 	const seek = h('button', { type: 'button', id: 'find', title: 'Ctrl-K', click: find }, 'Find');
-	put(head, button, h('span', { class: 'who' }, me?.username), seek, out);
+	const copy = h(
+		'button',
+		{ type: 'button', title: 'What this page has asked the gateway, as lines for curl', click: async () => (await import('./curl.js')).show() },
+		'curl',
+	);
+	put(head, button, h('span', { class: 'who' }, me?.username), seek, copy, out);
 	const tenants = resources.get('auth/tenants');
 	if (!tenants || !may(tenants.list)) return;
 	try {
@@ -148,6 +153,8 @@ const pages = {
 	asterisk: async (place, query) => (await import('./asterisk.js')).show(place, query),
 	calls: async (place) => (await import('./calls.js')).show(place),
 	apply: async (place) => (await import('./apply.js')).show(place),
+	system: async (place) => (await import('./system.js')).show(place),
+	account: async (place) => (await import('./account.js')).show(place),
 	csv: csv.show,
 	...Object.fromEntries(Object.keys(menu.makers).map((address) => [address, async (place) => (await import('./work.js')).show(place, address)])),
 };
@@ -225,6 +232,7 @@ const route = async () => {
 	arrive();
 	forgetNames();
 	leavePage();
+	requests.splice(0, requests.length, ...requests.filter(({ method }) => method !== 'GET').slice(-5)); // a change leads to another page
 	const place = h('div', {}, h('p', { 'aria-busy': 'true' }, 'Loading…')); // of this page alone: one that is drawn late, after another was asked for, is not seen
 	put(main, place);
 	try {

@@ -67,7 +67,14 @@ const places = [
 	[
 		'System',
 		'M2 3h12v4H2zM2 9h12v4H2zM4.5 5h.1M4.5 11h.1',
-		['auth/tenants', 'auth/audit', 'confd/sip/transports', 'confd/endpoints/sip/templates', page('api/', 'API explorer')],
+		[
+			page('#/system', 'System', () => mayDo('read_system')),
+			'auth/tenants',
+			'auth/audit',
+			'confd/sip/transports',
+			'confd/endpoints/sip/templates',
+			page('api/', 'API explorer'),
+		],
 	],
 ];
 
@@ -121,7 +128,7 @@ const rows = (pages) =>
 
 // draw makes the menu of who is signed in.
 export const draw = (nav) => {
-	const account = may(resources.get('auth/users')?.read, me?.user) && page(`#/auth/users/${me?.user}`, 'Your account');
+	const account = may(resources.get('auth/users')?.read, me?.user) && page('#/account', 'Your account');
 	const kinds = services
 		.map((s) => ({ s, own: [...resources.values()].filter((r) => r.service === s && usable(r)).sort((a, b) => a.title.localeCompare(b.title)) }))
 		.filter(({ own }) => own.length > 0);

@@ -1,0 +1,155 @@
+// The account of who is signed in: where they are signed in, what stays so, their password and their telephone.
+import { call, erase, me } from './api.js';
+import { bodyOf, fill, may, operation, resources, takes } from './definitions.js';
+import { ask, badge, brief, grid, h, moment, put, say } from './dom.js';
+import { form, trouble } from './form.js';
+
+const at = (one, ...values) => one.service.prefix + fill(one.path, ...values);
+const time = (text) => h('time', { datetime: text }, moment(text));
+
+// program is what a program that has signed in calls itself, as people know it.
+const program = (agent) => {
+	const browser = [/Firefox/, /Edg/, /OPR/, /Chrome/, /Safari/].find((one) => one.test(agent)),
+		on = [/Android/, /iPhone|iPad/, /Windows/, /Mac OS/, /Linux/].find((one) => one.test(agent));
+	if (!browser) return agent || 'a program that does not say its name';
+	const name = { Edg: 'Edge', OPR: 'Opera' }[browser.source] ?? browser.source;
+	return on ? `${name} on ${{ 'iPhone|iPad': 'an iPhone or iPad', 'Mac OS': 'a Mac' }[on.source] ?? on.source}` : name;
+};
+
+// list is a part of the page with what belongs to the user, each with a button that ends it.
+const list = ({ title, about, none, read, end, key, columns, row, question }) => {
+	const place = h('section');
+	const draw = async () => {
+		try {
+			const { data } = await call('GET', at(read, me?.user), { query: takes(read, 'order') ? { order: 'created_at', direction: 'desc', limit: 100 } : {} });
+			put(
+				place,
+				h('h2', {}, title),
+				h('p', { class: 'quiet' }, about),
+				data.items.length === 0
+					? h('p', { class: 'empty' }, none)
+					: grid(
+							[...columns, 'What to do'],
+							data.items.map((one) => [
+								...row(one),
+								one.current
+									? 'Sign out ends it.'
+									: h(
+											'button',
+											{ type: 'button', class: 'danger', 'aria-label': question(one), disabled: !may(end, me?.user, key(one)), click: () => ends(one) },
+											'End',
+										),
+							]),
+						),
+				data.total > data.items.length && h('p', {}, `These are the last ${data.items.length} of ${data.total}.`),
+			);
+		} catch (problem) {
+			put(place, h('h2', {}, title), trouble(problem, draw));
+		}
+	};
+	const ends = async (one) => {
+		if (!(await ask(`${question(one)}?`, h('p', {}, 'Whoever uses it has to sign in again.'), 'End'))) return;
+		try {
+			await erase(at(end, me?.user, key(one)));
+			await draw();
+			say('Ended.');
+		} catch (problem) {
+			say(trouble(problem), true);
+		}
+	};
+	return may(read, me?.user) && [place, draw];
+};
+
+const sessions = () =>
+	list({
+		title: 'Where you are signed in',
+		about: 'Each time that you, or a program, signed in with your password.',
+		none: 'Nowhere.',
+		read: operation('list_user_sessions'),
+		end: operation('delete_user_session'),
+		key: (s) => s.uuid,
+		columns: ['With', 'From', 'Since', 'Until'],
+		row: (s) => [[program(s.user_agent), s.current && [' ', badge('this one', 'good')]], s.remote_addr, time(s.created_at), time(s.expires_at)],
+		question: (s) => `End the session with ${program(s.user_agent)}`,
+	});
+
+const staying = () =>
+	list({
+		title: 'What stays signed in',
+		about: 'Programs that sign in again by themselves, such as an application on a mobile telephone.',
+		none: 'No program does.',
+		read: operation('list_user_tokens'),
+		end: operation('delete_user_refresh_token'),
+		key: (t) => (/^[\w.~@:+-]{1,128}$/.test(t.client_id) ? t.client_id : t.uuid),
+		columns: ['Program', 'With', 'From', 'Since'],
+		row: (t) => [[t.client_id, t.mobile && [' ', badge('mobile')]], program(t.user_agent), t.remote_addr, time(t.created_at)],
+		question: (t) => `End what keeps ${t.client_id} signed in`,
+	});
+
+// password is a form for a new password.
+const password = (again) => {
+	const change = operation('change_password');
+	if (!change || !may(change, me?.user)) return '';
+	return h(
+		'section',
+		{},
+		h('h2', {}, 'Password'),
+		h('p', { class: 'quiet' }, 'A new one ends all other sessions, and what stays signed in.'),
+		form({
+			service: change.service,
+			schema: bodyOf(change.service, change),
+			whole: true,
+			action: 'Change the password',
+			send: async (body) => {
+				await call('PUT', at(change, me?.user), { body });
+				await again();
+				say('You have a new password. All other sessions have ended.');
+			},
+		}),
+	);
+};
+
+// telephones are the numbers and telephones of the user, if the login is that of a telephone user.
+const telephones = async () => {
+	const people = resources.get('confd/users');
+	if (!people?.read || !may(people.read, me?.user)) return '';
+	try {
+		const { data } = await call('GET', at({ ...people.read, service: people.service }, me?.user));
+		const place = h('section', { class: 'glance', 'aria-label': 'Telephones' });
+		(await import('./glance.js')).show(place, data);
+		return [h('h2', {}, 'Telephones'), place];
+	} catch (problem) {
+		return problem.status === 404 ? '' : trouble(problem);
+	}
+};
+
+export const show = async (main) => {
+	const users = resources.get('auth/users');
+	put(main, h('h1', { tabindex: '-1' }, 'Your account'), h('p', { 'aria-busy': 'true' }, 'Loading…'));
+	const { data: user } = await call('GET', at({ ...users?.read, service: users?.service }, me?.user));
+	const parts = [sessions(), staying()].filter(Boolean);
+	const address = user.emails?.find((e) => e.main) ?? user.emails?.[0];
+	const facts = [
+		['User name', user.username],
+		['Name', brief({ firstname: user.firstname, lastname: user.lastname })],
+		['E-mail', address && [address.address, ' ', address.confirmed ? badge('confirmed', 'good') : badge('not confirmed', 'warn')]],
+	];
+	put(
+		main,
+		h(
+			'header',
+			{ class: 'title' },
+			h('h1', { tabindex: '-1' }, 'Your account'),
+			h('a', { class: 'button', href: `#/auth/users/${user.uuid}` }, 'All of this login'),
+		),
+		h(
+			'dl',
+			{},
+			facts.map(([title, value]) => value && [h('dt', {}, title), h('dd', {}, value)]),
+		),
+		await telephones(),
+		parts.map(([place]) => place),
+		password(() => show(main)),
+	);
+	await Promise.all(parts.map(([, draw]) => draw()));
+};
