@@ -344,7 +344,7 @@ func namedUser(ctx context.Context, c store.Conn, backend string, id Identity) (
 	var found named
 	var subjects []string
 	for _, login := range id.Logins {
-		key, ok := canonical(login)
+		key, ok := Canonical(login)
 		if !ok {
 			continue
 		}
@@ -470,7 +470,7 @@ func errUndecided(cause error) error {
 var undecidedGuesses = throttle.Rate{Burst: 100, Every: time.Minute}
 
 func undecidedKey(a Attempt) throttle.Key {
-	name, ok := canonical(a.Login)
+	name, ok := Canonical(a.Login)
 	if !ok {
 		name = a.Login
 	}

@@ -49,7 +49,7 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 	} else if err := s.checkPassword("password", o.Password); err != nil {
 		return out, err
 	}
-	login, _ := canonical(o.Username)
+	login, _ := Canonical(o.Username)
 	hash, err := s.hasher.Hash(ctx, o.Password)
 	if err != nil {
 		return out, fmt.Errorf("hashing the password: %w", err)
@@ -159,7 +159,7 @@ type Answered struct {
 // may be deleted, and is named by username, address or UUID.
 func (s *Service) AnswerFor(ctx context.Context, by Vouching) (Answered, error) {
 	who, ways := by.User, int64(0)
-	login, _ := canonical(who)
+	login, _ := Canonical(who)
 	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		ways = 0
 		user, err := store.Get[string](ctx, tx, `SELECT CAST(user_uuid AS text) FROM auth_login WHERE login = $1`, login)

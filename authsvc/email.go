@@ -301,7 +301,7 @@ func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
 
 // mailsTo returns the key that counts the mails to an address, whichever accounts claim it.
 func mailsTo(address string) throttle.Key {
-	if key, ok := canonical(address); ok {
+	if key, ok := Canonical(address); ok {
 		address = key
 	}
 	return throttle.KeyOf("mails to", address)

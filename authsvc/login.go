@@ -59,7 +59,7 @@ type account struct {
 // findAccount finds an enabled user by a confirmed address or by username. An unknown login, or a disabled user's, returns an
 // empty account: it costs the same hash and gets the same response.
 func findAccount(ctx context.Context, c store.Conn, login string) (account, error) {
-	key, ok := canonical(login)
+	key, ok := Canonical(login)
 	if !ok {
 		return account{}, nil
 	}
@@ -149,7 +149,7 @@ func (s *Service) expectHashes(ctx context.Context) error {
 
 // loginKey returns the key of a login as it was typed.
 func loginKey(login string) throttle.Key {
-	if name, ok := canonical(login); ok {
+	if name, ok := Canonical(login); ok {
 		return throttle.KeyOf("login", name)
 	}
 	return throttle.KeyOf("no login", strings.ToLower(login))

@@ -13,10 +13,10 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// canonical returns the form in which names are compared: that of RFC 8266 (PRECIS nicknames). Differences in case, width, the
+// Canonical returns the form in which names are compared: that of RFC 8266 (PRECIS nicknames). Differences in case, width, the
 // encoding of accents, and surrounding or repeated spaces do not count; two names with one canonical form are one name. It
 // returns false for what cannot be a name: invisible and control characters, or nothing at all.
-func canonical(name string) (string, bool) {
+func Canonical(name string) (string, bool) {
 	key, err := precis.Nickname.CompareKey(name)
 	return key, err == nil
 }
@@ -28,7 +28,7 @@ func checkName(field, name string) (tidy, key string, err error) {
 	if tidy == "" {
 		return "", "", apierr.InvalidField(field, "length", "May not be blank")
 	}
-	key, ok := canonical(tidy)
+	key, ok := Canonical(tidy)
 	if !ok {
 		return "", "", apierr.InvalidField(field, "characters", "May not hold invisible characters")
 	}

@@ -305,7 +305,7 @@ func (s *Service) sendReset(ctx context.Context, w wanted) {
 // findAddressee finds the user, if they are enabled and have a password here, and the first confirmed address that stands: the one
 // that was named, if any. An address that is also its user's username has one login, that of the username.
 func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error) {
-	login, ok := canonical(w.login)
+	login, ok := Canonical(w.login)
 	if !ok {
 		return addressee{}, store.ErrNotFound
 	}

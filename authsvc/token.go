@@ -154,7 +154,7 @@ func (l Sessions) lifetime(expiration int) (time.Duration, error) {
 // identify finds the user of the token: by a refresh token if there is one, otherwise by name and password.
 func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenRequest, l *login) (err error) {
 	if req.RefreshToken != "" {
-		if !tokens.WellFormed(req.RefreshToken) {
+		if !tokens.WellFormed(req.RefreshToken) && !isUUID(req.RefreshToken) { // one that was moved here is a UUID (moving/wazo)
 			return errNoLogin()
 		}
 		if err := s.lookUp(ctx, r, req.RefreshToken, func() error {

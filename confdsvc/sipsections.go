@@ -210,6 +210,25 @@ func (o SIPOptions) check(field string, known map[string]bool) error {
 	return nil
 }
 
+// SIPOptionFault says why an option cannot be in a section of SIP's configuration, such as aor_section_options, or nothing.
+func SIPOptionFault(field, name, value string) string {
+	for _, section := range new(SIPSections).sections() {
+		if section.field != field {
+			continue
+		}
+		o := SIPOptions{}
+		o.V = [][]string{{name, value}}
+		if o.check(field, section.known) != nil {
+			return "is no option of this section"
+		}
+		if name == "username" || name == "password" {
+			return LoginFault(value)
+		}
+		return ""
+	}
+	return "is in no section that there is"
+}
+
 // maxLogin is how many bytes a username and a password have at most in Asterisk's file.
 const maxLogin = 1000
 

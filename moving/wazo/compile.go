@@ -1,0 +1,163 @@
+package wazo
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/backup"
+	"github.com/ringfence/ringfence/internal/private"
+	"github.com/ringfence/ringfence/internal/sealed"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/open"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
+)
+
+//go:embed sql/*.sql
+var statements embed.FS
+
+// Job makes a backup of ours of a dump.
+type Job struct {
+	// File is the dump: see withRows.
+	File string
+	// Accesses are the documented accesses of our services, with {name} for a variable word: those over which a wildcard within a word is written
+	// out.
+	Accesses []string
+	// SealingKeys are the keys of what is sealed; without them a new one is made, and is in the backup.
+	SealingKeys string
+	// Program is the version of this program.
+	Program string
+
+	// Report says what has become of the dump, when Make has returned.
+	Report Report
+
+	folder string
+}
+
+// Make compiles the dump, and returns the backup's file. It is in a folder that only this user can read, with copies of all secrets, until Close. The
+// same dump makes the same rows; only what is sealed differs, unless there is none.
+func (j *Job) Make(ctx context.Context) (file string, err error) {
+	if j.folder, err = os.MkdirTemp("", "ringfence-import-"); err != nil { // mode 0700
+		return "", err
+	}
+	database := filepath.Join(j.folder, "ringfence.db")
+	if err := j.fill(ctx, database); err != nil {
+		return "", err
+	}
+	file = filepath.Join(j.folder, "backup.zip")
+	o := backup.Options{Data: j.folder, Database: open.SQLiteScheme + database, SealingKeys: j.SealingKeys, Program: j.Program}
+	return file, private.CreateBy(file, func(w io.Writer) error {
+		_, err := backup.Create(ctx, o, w)
+		return err
+	})
+}
+
+// Close removes all that Make has written.
+func (j *Job) Close() error {
+	if j.folder == "" {
+		return nil
+	}
+	return os.RemoveAll(j.folder)
+}
+
+func (j *Job) fill(ctx context.Context, database string) (err error) {
+	db, err := sqlite.Open(ctx, database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := db.Migrate(ctx); err != nil {
+		return err
+	}
+	err = withRows(ctx, j.File, func(text io.Reader) error {
+		return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+			return (&spool{ctx: ctx, tx: tx, seen: map[string]bool{}, job: j}).fill(text)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	masters, err := store.Get[int](ctx, db, `SELECT count(*) FROM w_auth_tenant WHERE uuid = parent_uuid`)
+	if err == nil && masters != 1 {
+		err = fmt.Errorf("%s: it has %d tenants without one above, and must have one, the master tenant", j.File, masters)
+	}
+	if err != nil {
+		return err
+	}
+	// A key is made only for what needs one: a dump without secrets makes the same file each time.
+	box := sealed.New(sealed.Options{File: filepath.Join(j.folder, "sealing-key"), Keys: j.SealingKeys})
+	if err := box.Prepare(ctx, db); err != nil {
+		return err
+	}
+	return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if err := refuse(ctx, tx); err != nil {
+			return fmt.Errorf("looking for options that are refused: %w", err)
+		}
+		if err := run(ctx, tx); err != nil {
+			return err
+		}
+		if err := seal(ctx, tx, box); err != nil {
+			return fmt.Errorf("sealing secrets: %w", err)
+		}
+		return j.Report.fill(ctx, tx)
+	})
+}
+
+// run runs the statements.
+func run(ctx context.Context, tx store.Conn) error {
+	files, err := statements.ReadDir("sql")
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `CREATE TABLE w_decide (nth integer PRIMARY KEY, tenant text, object text, reason text)`); err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, err := statements.ReadFile("sql/" + f.Name())
+		if err != nil {
+			return err
+		}
+		for one := range strings.SplitSeq(string(text), ";\n") {
+			for _, s := range directed(strings.TrimSpace(one)) {
+				if _, err := tx.Exec(ctx, s); err != nil {
+					return fmt.Errorf("%s: %.60q: %w", f.Name(), s, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// directed returns the statements that a statement and its directive stand for (see the package's comment).
+func directed(statement string) []string {
+	words, query, _ := strings.Cut(statement, "\n")
+	leave, isLeave := strings.CutPrefix(words, "-- leave ")
+	decide, isDecide := strings.CutPrefix(words, "-- decide ")
+	switch {
+	case isLeave:
+		table, reason, given := strings.Cut(leave, " because ")
+		columns, why := "id, tenant, object, reason", "reason"
+		if given {
+			columns, why = "id, tenant, object", sqlText(reason)
+		}
+		with := "WITH q (" + columns + ") AS MATERIALIZED (" + query + ") "
+		return []string{
+			with + "INSERT INTO w_left (source, tenant, object, reason) SELECT '" + table + "', tenant, object, " + why + " FROM q",
+			with + "DELETE FROM w_" + table + " WHERE rowid IN (SELECT id FROM q)",
+		}
+	case isDecide:
+		return []string{"WITH q (tenant, object) AS (" + query + ") INSERT INTO w_decide (tenant, object, reason) SELECT tenant, object, " +
+			sqlText(decide) + " FROM q"}
+	case statement == "":
+		return nil
+	default:
+		return []string{statement}
+	}
+}
+
+func sqlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -1,0 +1,174 @@
+package wazo
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// derived add columns to the rows of tables, before they are kept: what SQL cannot say.
+var derived = map[string]func(s *spool, row map[string]*string) error{
+	"auth_user":   canonical("username", "login"),
+	"auth_email":  canonical("address", "login"),
+	"auth_group":  canonical("name", "name_key"),
+	"auth_policy": canonical("name", "name_key"),
+	"auth_access": func(s *spool, row map[string]*string) error {
+		patterns, reason := translate(text(row["access"]), s.job.Accesses)
+		row["patterns"] = jsonText(patterns)
+		if reason != "" {
+			row["reason"] = &reason
+		}
+		return nil
+	},
+	"auth_refresh_token": refreshToken,
+	"userfeatures":       utc("created_at", "at"),
+	"tenant": func(_ *spool, row map[string]*string) error {
+		id := derivedUUID("the sounds of the tenant " + text(row["uuid"]))
+		row["sound"] = &id
+		return nil
+	},
+	"endpoint_sip_section_option": func(_ *spool, row map[string]*string) error {
+		if text(row["key"]) == "callerid" {
+			id := conf.ParseCallerID(text(row["value"]))
+			row["cid_name"], row["cid_num"] = orNull(id.Name), orNull(id.Number)
+		}
+		return nil
+	},
+	"voicemail": func(_ *spool, row map[string]*string) error {
+		pairs, err := array(cmp.Or(text(row["options"]), "{}"))
+		if err == nil && slices.ContainsFunc(pairs, func(pair []string) bool { return len(pair) != 2 }) {
+			err = errors.New("the options of a voicemail are not pairs")
+		}
+		row["pairs"] = jsonText(append([][]string{}, pairs...))
+		return err
+	},
+	"queuemember": func(_ *spool, row map[string]*string) error {
+		if number, ok := strings.CutPrefix(text(row["interface"]), "Local/"); ok {
+			number = strings.TrimSuffix(number, "/n")
+			if at := strings.LastIndexByte(number, '@'); at > 0 {
+				exten, context := number[:at], number[at+1:]
+				row["exten"], row["context"] = &exten, &context
+			}
+		}
+		return nil
+	},
+	"queueskillrule": func(_ *spool, row map[string]*string) error {
+		type definition struct {
+			Definition string `json:"definition"`
+		}
+		rules := []definition{}
+		for rule := range strings.SplitSeq(text(row["rule"]), ";") {
+			if rule != "" {
+				rules = append(rules, definition{rule})
+			}
+		}
+		row["rules"] = jsonText(rules)
+		return nil
+	},
+	"dialaction": destination("action", "actionarg1", "actionarg2"),
+	"schedule":   destination("fallback_action", "fallback_actionid", "fallback_actionargs"),
+	"schedule_time": func(s *spool, row map[string]*string) error {
+		start, end, _ := strings.Cut(text(row["hours"]), "-")
+		row["start"], row["end"] = &start, &end
+		row["days"], row["dates"], row["of_months"] = numbers(row["weekdays"], 7), numbers(row["monthdays"], 31), numbers(row["months"], 12)
+		return destination("action", "actionid", "actionargs")(s, row)
+	},
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// numbers returns a JSON list of numbers and ranges of numbers, up to the last; all of them for null.
+func numbers(list *string, last int) *string {
+	var out []int
+	for part := range strings.SplitSeq(text(list), ",") {
+		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		if !isRange {
+			to = from
+		}
+		a, errA := strconv.Atoi(from)
+		b, errB := strconv.Atoi(to)
+		if errors.Join(errA, errB) != nil {
+			continue
+		}
+		for n := max(a, 1); n <= min(b, last); n++ {
+			out = append(out, n)
+		}
+	}
+	if out == nil {
+		return numbers(new("1-"+strconv.Itoa(last)), last)
+	}
+	return jsonText(out)
+}
+
+// refreshToken adds what is kept of a refresh token. There it is the UUID of its row, in clear; here the row is found by its digest, and gets another
+// UUID, which is shown and is no secret.
+func refreshToken(s *spool, row map[string]*string) error {
+	value := text(row["uuid"])
+	digest := tokens.DigestOf(value)
+	hexadecimal, id := hex.EncodeToString(digest[:]), derivedUUID("the row of the refresh token "+value)
+	row["digest"], row["id"] = &hexadecimal, &id
+	return utc("created_at", "at")(s, row)
+}
+
+// derivedUUID returns the same UUID for the same text, from which nobody finds the text.
+func derivedUUID(of string) string {
+	sum := sha256.Sum256([]byte(of))
+	return uuid.NewHash(sha256.New(), uuid.UUID(sum[:16]), sum[16:], 8).String()
+}
+
+func text(v *string) string {
+	if v == nil {
+		return ""
+	}
+	return *v
+}
+
+func jsonText(v any) *string {
+	out, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	s := string(out)
+	return &s
+}
+
+// canonical adds the form of a name in which names are compared; none, if it cannot be a name.
+func canonical(of, as string) func(*spool, map[string]*string) error {
+	return func(_ *spool, row map[string]*string) error {
+		if key, ok := authsvc.Canonical(text(row[of])); ok {
+			row[as] = &key
+		}
+		return nil
+	}
+}
+
+// utc adds a time as our database has it. One without a zone is in UTC.
+func utc(of, as string) func(*spool, map[string]*string) error {
+	return func(_ *spool, row map[string]*string) error {
+		for _, form := range []string{"2006-01-02 15:04:05.999999-07", "2006-01-02 15:04:05.999999-07:00", "2006-01-02 15:04:05.999999"} {
+			if at, err := time.Parse(form, text(row[of])); err == nil {
+				v := at.UTC().Truncate(time.Microsecond).Format("2006-01-02 15:04:05.999999999-07:00")
+				row[as] = &v
+				return nil
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,10 @@
+package wazo
+
+// What the tests outside see of the inside.
+var (
+	Translate = translate
+	Array     = array
+)
+
+// Folder returns where the job works.
+func (j *Job) Folder() string { return j.folder }
