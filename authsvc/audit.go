@@ -266,27 +266,34 @@ func readings(service *rest.Service) map[string][]reading {
 		if part, _, _ = strings.Cut(part, "/{"); !ok || !deep || strings.Contains(part, "{") {
 			continue
 		}
-		var needs []reading
-		if r, ok := objects[of]; ok {
-			needs = append(needs, r)
-		}
-		if r, ok := objects[part]; ok {
-			r.side = 1
-			needs = append(needs, r)
-			for side, list := range []string{of + "/" + part, part + "/" + of} {
-				if r, ok := parts[list]; ok {
-					r.side, r.shown = side, true
-					needs = append(needs, r)
-				}
-			}
-		} else if r, ok := parts[of+"/"+part]; ok {
-			needs = append(needs, r)
-		}
-		if needs != nil {
+		if needs := needed(of, part, objects, parts); needs != nil {
 			out[of+"/"+part] = needs
 		}
 	}
 	return out
+}
+
+// needed returns what it takes to read of a part of an object, or of an association of two.
+func needed(of, part string, objects, parts map[string]reading) (needs []reading) {
+	if r, ok := objects[of]; ok {
+		needs = append(needs, r)
+	}
+	other, associated := objects[part]
+	if !associated {
+		if r, ok := parts[of+"/"+part]; ok {
+			needs = append(needs, r)
+		}
+		return needs
+	}
+	other.side = 1
+	needs = append(needs, other)
+	for side, list := range []string{of + "/" + part, part + "/" + of} {
+		if r, ok := parts[list]; ok {
+			r.side, r.shown = side, true
+			needs = append(needs, r)
+		}
+	}
+	return needs
 }
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }

@@ -48,9 +48,6 @@ func (s *Service) NewHash(ctx context.Context, password string) (string, error) 
 	return s.hasher.Hash(ctx, password)
 }
 
-// Canonical returns the form in which a name is compared.
-func Canonical(name string) (string, bool) { return Canonical(name) }
-
 // CheckName returns a name as it is stored, and its canonical form.
 func CheckName(name string) (tidy, key string, err error) { return checkName("name", name) }
 
