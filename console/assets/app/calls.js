@@ -55,7 +55,7 @@ export const show = async (main) => {
 	}
 	let turn = 0,
 		offset = 0;
-	const rows = h('div', { 'aria-live': 'polite' }),
+	const rows = h('div', { 'aria-live': 'polite' }, h('p', { class: 'empty' }, 'Loading…')),
 		pages = h('nav', { class: 'pages', 'aria-label': 'Pages of calls' });
 	const again = () => look(0);
 	const search = h('input', { type: 'search', placeholder: 'Name or number', 'aria-label': 'Search calls', autocomplete: 'off', input: later(again) });
