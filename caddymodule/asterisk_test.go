@@ -17,7 +17,7 @@ import (
 func TestAsterisk(t *testing.T) {
 	pbx := amitest.New(t)
 	pbx.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "No endpoints found") })
-	for _, action := range []string{"VoicemailUsersList", "VoicemailUserStatus", "ShowDialPlan", "PJSIPShowEndpoint", "QueueSummary"} {
+	for _, action := range []string{"VoicemailUsersList", "VoicemailUserStatus", "ShowDialPlan", "PJSIPShowEndpoint", "QueueSummary", "Command"} {
 		pbx.Handle(action, func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
 	}
 	folder := filepath.Join(t.TempDir(), "generated")
