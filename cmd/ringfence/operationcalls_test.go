@@ -135,6 +135,10 @@ var operationCalls = []struct {
 		s.Do(t, "GET", authBase+"/users/password/reset?login="+name, "", "").Want(204)
 		return request{token: s.mailed(t), query: "?user_uuid=" + user, body: `{"password":"chosen anew"}`}
 	}},
+	{"POST /mail/test", "", func(t *testing.T, s *operationsSite) request {
+		t.Cleanup(func() { s.mails.Next(t) })
+		return request{body: fmt.Sprintf(`{"address":"%s@example.com"}`, s.name()), says: `"accepted":true`}
+	}},
 	{"POST /users/register", "", func(t *testing.T, s *operationsSite) request {
 		t.Cleanup(func() { s.mailed(t) })
 		name := s.name()

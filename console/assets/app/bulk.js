@@ -1,6 +1,6 @@
 // What is done with several objects of a list at once: they are ticked, and deleted, switched, or given another value of an attribute.
 import { Refused, call, erase } from './api.js';
-import { alone, bodyOf, fill, idOf, labelOf, may, operation, properties, resolve, takes, undoing } from './definitions.js';
+import { alone, answer, bodyOf, fill, idOf, labelOf, may, operation, properties, resolve, takes, undoing } from './definitions.js';
 import { ask, brief, h, plural, put, say, tick } from './dom.js';
 import { form } from './form.js';
 
@@ -13,7 +13,7 @@ const were = (n) => `${n} ${n === 1 ? 'was' : 'were'}`;
 export const chooser = (resource, columns, again) => {
 	const { service } = resource,
 		// What goes with much else is deleted on its own page, which tells what.
-		remove = resource.remove && !takes(resource.remove, 'dry_run') && may(resource.remove),
+		remove = resource.remove && !answer(service, resource.remove).properties?.objects && may(resource.remove),
 		update = resource.update && may(resource.update),
 		body = update ? bodyOf(service, resource.update) : {};
 	const changeable = properties(service, body, resource.list).filter(([name, p]) => !p.readOnly && !p['x-fixed'] && !p.deprecated && name !== 'links');

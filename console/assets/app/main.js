@@ -1,6 +1,5 @@
 // The console: signs in, shows where one can go, and leads there.
 import { call, changes, leavePage, me, own, requests, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
-import * as csv from './csv.js';
 import { load, may, resources } from './definitions.js';
 import { arrive, ask, brief, h, lead, put, say } from './dom.js';
 import { trouble } from './form.js';
@@ -155,7 +154,7 @@ const pages = {
 	apply: async (place) => (await import('./apply.js')).show(place),
 	system: async (place) => (await import('./system.js')).show(place),
 	account: async (place) => (await import('./account.js')).show(place),
-	csv: csv.show,
+	csv: async (place) => (await import('./csv.js')).show(place),
 	...Object.fromEntries(Object.keys(menu.makers).map((address) => [address, async (place) => (await import('./work.js')).show(place, address)])),
 };
 

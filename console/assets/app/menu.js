@@ -1,7 +1,6 @@
 // The menu: the places of the work, each with the pages that belong to it, and below them every kind of object by itself. It has no page that
 // the token cannot use.
 import { me } from './api.js';
-import * as csv from './csv.js';
 import { may, mayAsk, mayDo, resources, sectionOf, services } from './definitions.js';
 import { h, put, svg } from './dom.js';
 
@@ -15,7 +14,7 @@ const places = [
 	[
 		'People',
 		'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6M2.5 14a5.5 5.5 0 0 1 11 0',
-		['confd/users', 'confd/lines', 'confd/funckeys/templates', page('#/csv', 'Users by file', () => csv.offered())],
+		['confd/users', 'confd/lines', 'confd/funckeys/templates', page('#/csv', 'Users by file', () => mayDo('import_users_csv') || mayDo('export_users_csv'))],
 	],
 	[
 		'Numbers',
