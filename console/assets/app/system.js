@@ -225,7 +225,7 @@ const mails = () => {
 export const show = async (main) => {
 	const title = h('h1', { tabindex: '-1' }, 'System'),
 		asked = operation('read_system'),
-		state = h('div', { 'aria-busy': 'true' }, 'It is examined…'),
+		state = h('div', { 'aria-busy': 'true' }, 'Loading…'),
 		kept = h('section'),
 		rest = h('div');
 	if (!asked || !mayDo('read_system')) return put(main, title, h('p', { class: 'empty' }, 'You may not see how the installation is.'));
