@@ -31,16 +31,7 @@ func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
 	if marked := o.script(t, `[...document.querySelectorAll('nav [aria-current]')].map((a) => a.textContent).join()`); marked != "Your account" {
 		t.Errorf("the menu marks %q", marked)
 	}
-	for _, look := range []struct {
-		width  int
-		scheme string
-	}{{360, "dark"}, {1400, "light"}} {
-		o.run(t, emulate(look.width, 900, look.scheme))
-		for _, violation := range o.violations() {
-			t.Errorf("%d pixels: %s", look.width, violation)
-		}
-		o.shoot(t, "account-"+look.scheme)
-	}
+	o.accessible("account")
 	end := func(label, gone string) {
 		t.Helper()
 		o.until(fmt.Sprintf(`((b) => { b?.click(); return b; })(document.querySelector('[aria-label=%q]'))`, label), "%s is not offered", label)

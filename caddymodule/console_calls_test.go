@@ -48,16 +48,7 @@ func seesCalls(t *testing.T, g *gateway, o *operator, admin string, pbx *amitest
 	o.until(`(document.querySelectorAll('main tbody tr').length === 3 || (document.querySelector('[aria-label="Order"]')?.dispatchEvent(new Event('change')), false))`, "the calls do not come")
 	rows(strings.Join([]string{third, second, first}, "; "))
 	o.reads("1:05")
-	for _, look := range []struct {
-		width  int
-		scheme string
-	}{{360, "dark"}, {1400, "light"}} {
-		o.run(t, emulate(look.width, 900, look.scheme))
-		for _, violation := range o.violations() {
-			t.Errorf("calls, %d pixels: %s", look.width, violation)
-		}
-		o.shoot(t, "calls-"+look.scheme)
-	}
+	o.accessible("calls")
 	o.enter("Search calls", "zoe")
 	rows(first)
 	o.choose("How it ended", "busy")
