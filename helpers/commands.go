@@ -133,8 +133,8 @@ func newQueue(execute func(ctx context.Context, command string) error, ended fun
 
 // close ends the worker. Commands that still wait are not executed.
 func (q *queue) close() {
-	q.cancel()
 	q.mu.Lock()
+	q.cancel() // with the lock: otherwise the worker takes what waits next as soon as what it runs has ended
 	q.waiting = nil
 	q.mu.Unlock()
 	q.worker.Wait()
