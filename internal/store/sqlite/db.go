@@ -21,7 +21,6 @@ type DB struct {
 	lock           io.Closer
 	writer, reader *sql.DB
 	turn           chan struct{} // has room for the one call that has the writer; the others wait in the order of their coming
-	statements     *statements   // of the reader
 	broken         atomic.Bool   // damage was found
 	scratch        bool          // Close removes it
 
@@ -66,7 +65,7 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 		return nil, err
 	}
 	if !writes(text) {
-		found, err := db.statements.query(ctx, text, args)
+		found, err := db.reader.QueryContext(ctx, text, args...)
 		if !readOnly(err) { // WITH may begin a statement that writes
 			return wrap(found, err, func(err error) error { return db.translate(ctx, err) }, nil)
 		}

@@ -58,7 +58,7 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 	reader.SetMaxOpenConns(readers)
 	reader.SetMaxIdleConns(readers)
 
-	db := &DB{path: path, lock: lock, writer: writer, reader: reader, turn: make(chan struct{}, 1), statements: newStatements(reader)}
+	db := &DB{path: path, lock: lock, writer: writer, reader: reader, turn: make(chan struct{}, 1)}
 	// The first read of the file, by the connection that may recover it after a crash.
 	_, err = db.Exec(ctx, "SELECT count(*) FROM sqlite_master")
 	switch {
@@ -91,7 +91,7 @@ func OpenBeside(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{path: path, lock: io.NopCloser(nil), writer: reader, reader: reader, turn: make(chan struct{}, 1), statements: newStatements(reader)}
+	db := &DB{path: path, lock: io.NopCloser(nil), writer: reader, reader: reader, turn: make(chan struct{}, 1)}
 	if err := db.check(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -149,7 +149,7 @@ func pool(path, own string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the database %s: %w", path, err)
 	}
-	return sql.OpenDB(connector), nil
+	return sql.OpenDB(keeping{connector}), nil
 }
 
 // resolve creates the folder of a path and returns the path that identifies the file, whatever link led to it.

@@ -3,97 +3,130 @@ package sqlite
 import (
 	"container/list"
 	"context"
-	"database/sql"
-	"sync"
+	"database/sql/driver"
+	"errors"
 )
 
-// maxStatements is how many texts are kept prepared.
+// maxStatements is how many statements each connection keeps prepared.
 const maxStatements = 128
 
-// statements keeps the most recently used ones prepared. Parsing and planning a query costs SQLite as much as running it if it
-// finds one row. It is safe for concurrent use. Its lock is never held while something waits for a connection.
-type statements struct {
-	db *sql.DB
+// keeping makes the connections of the driver keep their statements.
+type keeping struct{ driver.Connector }
 
-	mu     sync.Mutex
+// Connect implements driver.Connector.
+func (k keeping) Connect(ctx context.Context) (driver.Conn, error) {
+	opened, err := k.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{driverConn: opened.(driverConn), byText: make(map[string]*list.Element), recent: list.New()}, nil
+}
+
+// driverConn is what the driver's connections can do.
+type driverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// conn keeps the statements that it used most recently prepared, inside and outside of transactions: parsing and planning a query costs
+// SQLite more than running it if it finds one row. Only one goroutine uses it at a time.
+type conn struct {
+	driverConn
 	byText map[string]*list.Element
-	recent *list.List // of *statement, the most recently used first
+	recent *list.List // of statement, the most recently used first
 }
 
-// statement is a prepared text, guarded by the lock of the statements.
+// driverStmt is what the driver's statements can do.
+type driverStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// statement is a prepared text.
 type statement struct {
-	text      string
-	prepared  *sql.Stmt // nil: not yet
-	preparing bool      // by a query; meanwhile others run the text as it is
-	using     int       // how many queries prepare it or begin with it
-	dropped   bool      // it is closed when none does
+	driverStmt
+	text string
 }
 
-func newStatements(db *sql.DB) *statements {
-	return &statements{db: db, byText: make(map[string]*list.Element), recent: list.New()}
-}
-
-// query runs a text on a connection of the pool.
-func (s *statements) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
-	e, prepared := s.begin(text)
-	if e == nil {
-		return s.db.QueryContext(ctx, text, args...) //nolint:sqlclosecheck // the caller closes the rows
+// QueryContext implements driver.QueryerContext.
+func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	s, err := c.take(ctx, text)
+	if err != nil {
+		return nil, err
 	}
-	defer s.end(e)
-	if prepared == nil {
-		var err error
-		if prepared, err = s.prepare(ctx, e); err != nil {
-			return nil, err
-		}
+	found, err := s.QueryContext(ctx, args)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	return prepared.QueryContext(ctx, args...) //nolint:sqlclosecheck // the caller closes the rows
+	return &keptRows{found, c, s}, nil
 }
 
-// begin returns the statement of a text, for the caller to prepare unless it is, and to end. It returns nil for a text to be run as it is:
-// it is new, and may be used only once, or another query is preparing it.
-func (s *statements) begin(text string) (*statement, *sql.Stmt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found, ok := s.byText[text]
-	if !ok {
-		s.byText[text] = s.recent.PushFront(&statement{text: text})
-		if s.recent.Len() > maxStatements {
-			oldest := s.recent.Remove(s.recent.Back()).(*statement)
-			delete(s.byText, oldest.text)
-			oldest.dropped = true
-			oldest.close()
-		}
-		return nil, nil
+// ExecContext implements driver.ExecerContext.
+func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.take(ctx, text)
+	if err != nil {
+		return nil, err
 	}
-	s.recent.MoveToFront(found)
-	e := found.Value.(*statement)
-	if e.preparing {
-		return nil, nil
+	result, err := s.ExecContext(ctx, args)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
-	e.using++
-	e.preparing = e.prepared == nil
-	return e, e.prepared
+	return result, c.keep(s)
 }
 
-func (s *statements) prepare(ctx context.Context, e *statement) (*sql.Stmt, error) {
-	prepared, err := s.db.PrepareContext(ctx, e.text)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e.prepared, e.preparing = prepared, false
-	return prepared, err
-}
-
-func (s *statements) end(e *statement) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e.using--
-	e.close()
-}
-
-// close closes a statement that was dropped and that no query uses. Rows that are being read keep what they need.
-func (e *statement) close() {
-	if e.dropped && e.using == 0 && e.prepared != nil {
-		_ = e.prepared.Close() // its connections live on
-		e.prepared = nil
+// Close implements driver.Conn.
+func (c *conn) Close() (err error) {
+	for e := c.recent.Front(); e != nil; e = e.Next() {
+		err = errors.Join(err, e.Value.(statement).Close())
 	}
+	return errors.Join(err, c.driverConn.Close())
+}
+
+// take returns the statement of a text. Nobody else has it until it is kept: the same text, run while its rows are read, is another one.
+func (c *conn) take(ctx context.Context, text string) (s statement, err error) {
+	if kept, ok := c.byText[text]; ok {
+		delete(c.byText, text)
+		return c.recent.Remove(kept).(statement), nil
+	}
+	prepared, err := c.PrepareContext(ctx, text)
+	if err != nil {
+		return s, err
+	}
+	return statement{prepared.(driverStmt), text}, nil
+}
+
+// keep keeps a statement that ran, for the next who takes it.
+func (c *conn) keep(s statement) error {
+	if _, same := c.byText[s.text]; same {
+		return s.Close()
+	}
+	c.byText[s.text] = c.recent.PushFront(s)
+	if c.recent.Len() <= maxStatements {
+		return nil
+	}
+	oldest := c.recent.Remove(c.recent.Back()).(statement)
+	delete(c.byText, oldest.text)
+	return oldest.Close()
+}
+
+// keptRows are the rows of a statement that is kept when they have been read.
+type keptRows struct {
+	driver.Rows
+	of   *conn
+	kept statement
+}
+
+// Close implements driver.Rows.
+func (r *keptRows) Close() error {
+	if err := r.Rows.Close(); err != nil {
+		return errors.Join(err, r.kept.Close())
+	}
+	return r.of.keep(r.kept)
 }

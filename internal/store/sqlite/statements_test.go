@@ -2,15 +2,12 @@ package sqlite_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
-	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/store/sqlite"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -65,55 +62,33 @@ func TestStatementAfterTheTableHasChanged(t *testing.T) {
 	}
 }
 
-// While a query waits for a reader to prepare its text, others with the same text wait for a reader alone, and no longer than they want.
-func TestNobodyWaitsForWhoPrepares(t *testing.T) {
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "waiting.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = db.Close() }()
-	const text = "SELECT 42"
-	if _, err := store.Get[int](t.Context(), db, text); err != nil { // from now on it is worth preparing
-		t.Fatal(err)
-	}
-	var work sync.WaitGroup
-	reading, done := make(chan struct{}), make(chan struct{})
-	for range db.Readers() {
-		work.Go(func() {
-			if err := db.InReadTx(t.Context(), func(context.Context, store.Conn) error {
-				reading <- struct{}{}
-				<-done
-				return nil
-			}); err != nil {
-				t.Error(err)
+// A text that runs while its own rows are read is another statement.
+func TestStatementWithinItself(t *testing.T) {
+	db := storetest.SQLite(t)
+	const text = "SELECT value FROM json_each($1) ORDER BY value"
+	for range 2 { // the second time it is kept
+		var sums []int
+		err := db.InReadTx(t.Context(), func(ctx context.Context, c store.Conn) error {
+			outer, err := c.Query(ctx, text, "[1, 2, 3]")
+			if err != nil {
+				return err
 			}
+			defer outer.Close()
+			for outer.Next() {
+				var n int
+				if err := outer.Scan(&n); err != nil {
+					return err
+				}
+				inner, err := store.Select[int](ctx, c, text, "[10, 20]")
+				if err != nil {
+					return err
+				}
+				sums = append(sums, n+inner[0]+inner[1])
+			}
+			return outer.Err()
 		})
-		<-reading
-	}
-	work.Go(func() {
-		if got, err := store.Get[int](t.Context(), db, text); err != nil || got != 42 {
-			t.Errorf("%d, %v", got, err)
-		}
-	})
-	for db.Waited() == 0 {
-		runtime.Gosched()
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	left := make(chan error)
-	go func() {
-		_, err := store.Get[int](ctx, db, text)
-		left <- err
-	}()
-	cancel()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left was told %v", err)
-	}
-	// Nor does a text that pushes it out.
-	for i := range 200 {
-		if _, err := store.Get[int](ctx, db, fmt.Sprintf("SELECT %d", i)); !errors.Is(err, context.Canceled) {
-			t.Errorf("who left was told %v", err)
+		if err != nil || !slices.Equal(sums, []int{31, 32, 33}) {
+			t.Errorf("%v, %v", sums, err)
 		}
 	}
-	close(done)
-	work.Wait()
 }
