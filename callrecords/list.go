@@ -229,7 +229,8 @@ func (q *query) narrowed(filters map[string]string) error {
 		text := store.Fold(q.Search)
 		q.needles = append(q.needles, text)
 		q.in = append(q.in, func(add func(any) string) string {
-			return "search_text LIKE " + add("%"+likeEscaper.Replace(text)+"%") + ` ESCAPE '\'`
+			// Not the bare column: PostgreSQL would read the whole index of trigrams for two letters. What an index finds is narrow's to say.
+			return "search_text || '' LIKE " + add("%"+likeEscaper.Replace(text)+"%") + ` ESCAPE '\'`
 		})
 	}
 	if len(q.needles) > 0 {
