@@ -33,3 +33,32 @@ test('a difference is told by object', () => {
 		],
 	);
 });
+
+// All that the dialplan has of one object of confd is one part.
+test('the numbers of one object are one part', () => {
+	const group = '7c4a3635-5833-4897-b5af-b0821403b705',
+		diff = [
+			'--- extensions.conf',
+			'+++ extensions.conf',
+			'@@ -1,1 +1,4 @@ [ringfence-groups]',
+			`+exten = ${group},1,Answer()`,
+			`+exten = ${group}-ring,1,Queue()`,
+			'+[ringfence-incalls]',
+			'+exten = 17,1,NoOp()',
+			'+[ringfence-menu-3]',
+			'+exten = s,1,NoOp()',
+			'+exten = i,1,NoOp()',
+			'+[default]',
+			'+exten = 17,1,NoOp()',
+		].join('\n');
+	assert.deepEqual(
+		objectsOf('extensions.conf', diff).map(({ of, lines }) => [of, lines.length]),
+		[
+			[['groups', group], 2],
+			[['incalls', '17'], 1],
+			[['ivr', '3'], 3],
+			[undefined, 1],
+			[undefined, 1],
+		],
+	);
+});

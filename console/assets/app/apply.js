@@ -1,6 +1,6 @@
 // The telephone system: how what is stored differs from what it has, who changed that, what it cannot have, and the way back.
 import { call } from './api.js';
-import { fill, may, operation, resources } from './definitions.js';
+import { fill, may, oneOf, operation, resources } from './definitions.js';
 import { difference } from './difference.js';
 import { ask, badge, grid, h, moment, put, say, tick, words } from './dom.js';
 import { trouble } from './form.js';
@@ -10,8 +10,8 @@ const at = (operation, ...values) => operation.service.prefix + fill(operation.p
 
 // objectOf leads to what is left out, where the console has a page of it.
 const objectOf = (o) => {
-	const of = resources.get(`confd/${{ transport: 'sip/transports', moh: 'moh' }[o.kind] ?? `${o.kind}s`}`),
-		name = `${words(o.kind)} ${o.name || o.key}`;
+	const of = resources.get(`confd/${{ transport: 'sip/transports', moh: 'moh', ivr: 'ivr' }[o.kind] ?? `${o.kind}s`}`),
+		name = `${of ? oneOf(of) : words(o.kind)} ${o.name || o.key}`;
 	return of?.read && may(of.read, o.key) ? h('a', { href: `#/${of.key}/${encodeURIComponent(o.key)}` }, name) : name;
 };
 

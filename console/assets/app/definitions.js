@@ -247,6 +247,9 @@ export const referred = (service, name, schema) => {
 // leadsOn reports whether calls go on from the objects of a kind.
 export const leadsOn = (resource) => Object.keys(resource.schema?.properties ?? {}).some((name) => /destination$|^(choices|fallbacks)$/.test(name));
 
+// oneOf is what one object of a resource is called: "Parking lot".
+export const oneOf = (resource) => resource.read?.summary.replace(/^Read an? (.)/, (_, first) => first.toUpperCase()) ?? resource.title;
+
 // takes reports whether an operation knows a parameter of the query.
 export const takes = (operation, name) => Boolean(operation?.parameters?.some((p) => p.in === 'query' && p.name === name));
 

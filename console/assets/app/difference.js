@@ -1,10 +1,31 @@
 // How the files of the telephone system differ, object by object.
-import { may, resources } from './definitions.js';
-import { badge, brief, h, plural, put } from './dom.js';
+import { may, oneOf, resources } from './definitions.js';
+import { badge, brief, h, plural, put, words } from './dom.js';
 import { objectBy } from './picker.js';
 
-// objectsOf parts a difference in the unified format by the sections of its file, and by the numbers of the dialplan. Each part has the lines
-// of one object: its name, the section that it is in, and the lines that come, go and stay.
+// ours are the sections of the dialplan whose numbers begin with the key of an object of confd.
+const ours = {
+	'ringfence-conferences': 'conferences',
+	'ringfence-devices': 'users',
+	'ringfence-fallbacks': 'users',
+	'ringfence-groups': 'groups',
+	'ringfence-incalls': 'incalls',
+	'ringfence-outcalls': 'outcalls',
+	'ringfence-schedules': 'schedules',
+	'ringfence-users': 'users',
+	usersharedlines: 'users',
+};
+
+// keyIn is the object of confd that a number of the dialplan belongs to, if there is one: its collection, and its key there.
+const keyIn = (section, number) => {
+	const menu = section.match(/^ringfence-menu-(\d+)$/),
+		begin = ours[section] && number.match(/^([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+)(?=-|$)/);
+	if (menu) return ['ivr', menu[1]];
+	return begin ? [ours[section], begin[1]] : undefined;
+};
+
+// objectsOf parts a difference in the unified format by objects: all numbers of the dialplan that one of confd has, another number, or a section
+// of the file. Each has its name, the section that it is in, and the lines that come, go and stay.
 export const objectsOf = (file, diff) => {
 	const objects = new Map();
 	let section = '',
@@ -21,12 +42,15 @@ export const objectsOf = (file, diff) => {
 		if (begins) [section, number] = [begins[1], ''];
 		if (exten) number = exten[1].trim();
 		if (text.trim() === '') continue;
-		const key = `${section}\n${number}`;
-		if (!objects.has(key)) objects.set(key, { file, section, number, lines: [] });
+		const of = keyIn(section, number),
+			key = of ? of.join() : `${section}\n${number}`;
+		if (!objects.has(key)) objects.set(key, { file, section, number, of, lines: [] });
 		objects.get(key).lines.push(line);
 	}
-	// A section whose sum Asterisk is asked for afterwards tells nobody anything.
-	return [...objects.values()].filter((o) => o.lines.some((line) => /^[+-]/.test(line)) && !/^ringfence-(\d+|folder)$/.test(o.section));
+	// What is only the beginning of one of our sections, or a section whose sum Asterisk is asked for afterwards, tells nobody anything.
+	return [...objects.values()].filter(
+		(o) => o.lines.some((line) => /^[+-]/.test(line)) && !/^ringfence-(\d+|folder)$/.test(o.section) && (o.number || !ours[o.section]),
+	);
 };
 
 // kinds are the objects by whose names the sections of a file are called.
@@ -38,7 +62,7 @@ const kinds = {
 	'musiconhold.conf': 'confd/moh',
 };
 
-// called is the name of an object for people, which replaces its own as soon as it is known: that of its section, or the UUID of a user.
+// called is the name of an object for people, which replaces its own as soon as it is known: that of its section, or its key.
 const called = (text, key, by) => {
 	const element = h('span', {}, text),
 		resource = resources.get(key);
@@ -46,11 +70,10 @@ const called = (text, key, by) => {
 	if (text && resource?.list && may(resource.list)) objectBy(resource, by, text).then(learn, () => {});
 	return element;
 };
-const isUser = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const nameOf = ({ file, section, number }) => [
-	number && [isUser.test(number) ? called(number, 'confd/users', 'uuid') : number, ' in '],
-	section ? called(section, kinds[file], 'name') : file,
-];
+const nameOf = ({ file, section, number, of: [kind, key] = [] }) =>
+	kind
+		? [resources.has(`confd/${kind}`) ? oneOf(resources.get(`confd/${kind}`)) : words(kind), ' ', called(key, `confd/${kind}`)]
+		: [number && [number, ' in '], section ? called(section, kinds[file], 'name') : file];
 
 const most = 200;
 
