@@ -126,7 +126,15 @@ func (p *plan) writePermitted(w *conf.Writer) {
 		w.Section(fmt.Sprintf("ringfence-permission-%d", c.ID))
 		w.Comment(c.Name)
 		var all []entry
+		seen := map[string]bool{}
 		for _, exten := range c.Extensions.V {
+			if !isExten(exten) && isExten("_"+exten) { // a pattern by its letters: see the format permitted-number of confd
+				exten = "_" + exten
+			}
+			if seen[exten] {
+				continue
+			}
+			seen[exten] = true
 			if !isExten(exten) {
 				named := leftout.Omission{TenantUUID: c.TenantUUID, Kind: "callpermission", Key: fmt.Sprint(c.ID), Name: c.Name}
 				p.leave(named, fmt.Sprintf("its number %q is none that Asterisk can read", exten))

@@ -66,7 +66,7 @@ func TestRealOutgoingCalls(t *testing.T) {
 	s.CallPermissions = []*confdsvc.CallPermission{
 		read[confdsvc.CallPermission](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Premium", "mode": "deny", "enabled": true, "extensions": ["_0090X.", "_["]}`),
 		read[confdsvc.CallPermission](t, `{"id": 2, "tenant_uuid": "`+acme+`", "name": "Weather", "mode": "allow", "enabled": true, "extensions": ["009001"]}`),
-		read[confdsvc.CallPermission](t, `{"id": 3, "tenant_uuid": "`+acme+`", "name": "Far", "mode": "deny", "enabled": true, "password": "55", "extensions": ["_0001X."]}`),
+		read[confdsvc.CallPermission](t, `{"id": 3, "tenant_uuid": "`+acme+`", "name": "Far", "mode": "deny", "enabled": true, "password": "55", "extensions": ["0001X.", "_0001X."]}`),
 		read[confdsvc.CallPermission](t, `{"id": 4, "tenant_uuid": "`+acme+`", "name": "Nobody", "mode": "deny", "enabled": true, "extensions": ["0666"]}`),
 	}
 	s.UserCallPermissions = map[confdsvc.ID][]confdsvc.ID{2: {1, 2}, 3: {3}}
