@@ -17,14 +17,14 @@ import (
 func init() {
 	Register(caddycmd.Command{
 		Name:  "import",
-		Usage: "wazo <file> [--dry-run] [--json] [--replace] [--data <folder>] [--database <address>]",
+		Usage: "wazo|freepbx <file> [--dry-run] [--json] [--replace] [--data <folder>] [--database <address>]",
 		Short: "Makes an installation of one of another platform",
 		Long: `
-Moves what another telephone platform has into an empty installation of this
-one. docs/moving.md has the steps.
+Moves what another telephone platform has into an installation of this one.
+docs/moving.md has the steps.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(importWazoCommand())
+			cmd.AddCommand(importWazoCommand(), importFreePBXCommand())
 			cmd.Args = cobra.NoArgs
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		},

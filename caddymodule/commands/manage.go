@@ -16,7 +16,6 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
-	"github.com/ringfence/ringfence/internal/local"
 	"github.com/ringfence/ringfence/internal/operator"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store/open"
@@ -270,30 +269,19 @@ func remoteClient(cmd *cobra.Command, server string) (*operator.Client, error) {
 
 // localClient returns a client of the services on the database here, for the operator of this machine: of the gateway that has the database
 // open if no other process can open it, and otherwise of this process.
-func localClient(cmd *cobra.Command) (_ *operator.Client, closeAll func() error, err error) {
+func localClient(cmd *cobra.Command) (c *operator.Client, closeAll func() error, err error) {
 	for _, name := range []string{"token-file", "cacert"} {
 		if flagOf(cmd, name) != "" {
 			return nil, nil, fmt.Errorf("--%s is for --server", name)
 		}
 	}
 	ctx := context.WithoutCancel(cmd.Context())
-	db, err := openExisting(ctx, placeOf(cmd).database)
+	c, closeAll, err = servedFrom(ctx, placeOf(cmd).database)
 	if errors.Is(err, sqlite.ErrInUse) {
 		c, err := socketClient(ctx, cmd, err)
 		return c, func() error { return nil }, err
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	services, err := NewServices(db)
-	if err != nil {
-		return nil, nil, errors.Join(err, db.Close())
-	}
-	client := &http.Client{Transport: local.Transport{Handler: services}, CheckRedirect: operator.NoRedirects}
-	return &operator.Client{Server: "http://local", HTTP: client}, func() error {
-		services.Auth.Close()
-		return db.Close()
-	}, nil
+	return c, closeAll, err
 }
 
 // socketClient returns a client of the gateway that has the embedded database open, at its admin socket. inUse is why the database cannot

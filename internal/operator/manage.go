@@ -33,12 +33,17 @@ func (c *Client) list(ctx context.Context, k Kind, query url.Values) ([]Object, 
 	if k.Scoped && c.Tenant == "" {
 		query.Set("recurse", "true")
 	}
+	return c.All(ctx, prefix+"/"+k.Plural, query)
+}
+
+// All returns all objects of the collection at a path of the server.
+func (c *Client) All(ctx context.Context, path string, query url.Values) ([]Object, error) {
 	all := []Object{}
 	for {
 		query.Set("limit", strconv.Itoa(page))
 		query.Set("offset", strconv.Itoa(len(all)))
 		var answer struct{ Items []Object }
-		if _, err := c.do(ctx, http.MethodGet, "/"+k.Plural+"?"+query.Encode(), nil, &answer); err != nil {
+		if err := c.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
 			return nil, err
 		}
 		if all = append(all, answer.Items...); len(answer.Items) < page {

@@ -1,0 +1,139 @@
+// Package report says what has become of what was moved into an installation that is in use: what was made, and what was left out, with its
+// reason. It has no secrets.
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ringfence/ringfence/internal/operator"
+)
+
+// Report says what has become of what was moved.
+type Report struct {
+	// Notes are what somebody must know first.
+	Notes []string `json:"notes"`
+	// Kinds are how many of each kind were made, by the kinds' names.
+	Kinds []Kind `json:"kinds"`
+	// Left are those that were left out, in the order in which they were.
+	Left []Left `json:"left_out"`
+}
+
+// Kind is how many objects of a kind were made, changed, were there from an earlier run, and left out, whole or in part.
+type Kind struct {
+	Name    string `json:"name"`
+	Made    int    `json:"made"`
+	Changed int    `json:"changed"`
+	There   int    `json:"there"`
+	Left    int    `json:"left_out"`
+}
+
+// Left is what was left out of an object, or all of it.
+type Left struct {
+	Kind   string `json:"kind"`
+	Object string `json:"object"`
+	// Line is that of the file, or 0.
+	Line   int    `json:"line,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Note adds what somebody must know, once.
+func (r *Report) Note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
+		r.Notes = append(r.Notes, text)
+	}
+}
+
+// Of returns the counts of a kind. They are its own until the next call.
+func (r *Report) Of(name string) *Kind {
+	i, there := slices.BinarySearchFunc(r.Kinds, name, func(k Kind, name string) int { return cmp.Compare(k.Name, name) })
+	if !there {
+		r.Kinds = slices.Insert(r.Kinds, i, Kind{Name: name})
+	}
+	return &r.Kinds[i]
+}
+
+// Leave says what is left out.
+func (r *Report) Leave(l Left) {
+	r.Of(l.Kind).Left++
+	r.Left = append(r.Left, l)
+}
+
+// shown is how many objects that were left out for one reason are shown.
+const shown = 20
+
+// Print writes the report for people.
+func (r *Report) Print(w io.Writer) error {
+	p := &printer{w: w}
+	for _, note := range r.Notes {
+		p.line("%s", note)
+	}
+	var reasons []string
+	objects := map[string][]string{}
+	for _, l := range r.Left {
+		reason, object := l.Kind+": "+l.Reason, l.Object
+		if l.Line > 0 {
+			object = fmt.Sprintf("line %d: %s", l.Line, object)
+		}
+		if objects[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		objects[reason] = append(objects[reason], object)
+	}
+	if len(reasons) > 0 {
+		p.line("\nLeft out:")
+	}
+	for _, reason := range reasons {
+		p.line("  %s (%d)", reason, len(objects[reason]))
+		for i, o := range objects[reason] {
+			if i == shown {
+				p.line("    … and %d more; --json has all", len(objects[reason])-i)
+				break
+			}
+			p.line("    %.200s", o)
+		}
+	}
+	p.line("\n  %-28s %8s %8s %8s %8s", "", "made", "changed", "there", "left out")
+	for _, k := range r.Kinds {
+		p.line("  %-28s %8d %8d %8d %8d", k.Name, k.Made, k.Changed, k.There, k.Left)
+	}
+	return p.err
+}
+
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+// line writes a line without what a terminal would obey: names are chosen by others.
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		text := strings.Map(func(c rune) rune {
+			if c != '\n' && !unicode.IsPrint(c) {
+				return unicode.ReplacementChar
+			}
+			return c
+		}, fmt.Sprintf(format, args...))
+		_, p.err = fmt.Fprintln(p.w, text)
+	}
+}
+
+// Refused returns why the API refuses one object, if others may still be taken: it is not one of the errors that end an import.
+func Refused(err error) (reason string, is bool) {
+	refused, ok := errors.AsType[*operator.RefusedError](err)
+	if !ok {
+		return "", false
+	}
+	switch refused.Status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
+		return refused.Message, true
+	default:
+		return "", false
+	}
+}
