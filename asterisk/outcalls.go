@@ -348,7 +348,7 @@ func (p *plan) writePermissions(w *conf.Writer, exten, tenantUUID string, ids []
 	if len(ids) == 0 {
 		return false
 	}
-	var allows, denies []step
+	var allows, denies, maybe []step
 	asks := map[string][]string{} // the digits that lift a refusal, by the exten that asks for them
 	var order []string
 	for _, c := range p.CallPermissions {
@@ -372,12 +372,12 @@ func (p *plan) writePermissions(w *conf.Writer, exten, tenantUUID string, ids []
 		}
 		ask := fmt.Sprintf("%sp%d", exten, c.ID)
 		asks[ask], order = digits, append(order, ask)
-		denies = append(denies, step{"GotoIf", matches + ask + ",1"})
+		maybe = append(maybe, step{"GotoIf", matches + ask + ",1"})
 	}
-	if len(denies) == 0 {
+	if len(denies)+len(maybe) == 0 {
 		return false
 	}
-	p.writeEntry(w, entry{exten: exten, steps: append(append(allows, denies...), step{"Return", ""})})
+	p.writeEntry(w, entry{exten: exten, steps: slices.Concat(allows, denies, maybe, []step{{"Return", ""}})}) // no digits lift what has none
 	for _, ask := range order {
 		steps := []step{{"Answer", ""}, {"Read", "RINGFENCE_PIN,vm-password,,,1,10"}}
 		for _, digits := range asks[ask] {

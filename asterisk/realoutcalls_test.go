@@ -64,12 +64,13 @@ func TestRealOutgoingCalls(t *testing.T) {
 	alice.OutgoingCallerID, bobUser.OutgoingCallerID = new(`"Sales" <5550199>`), new("anonymous")
 	carolUser.CallPermissionPassword = new("77")
 	s.CallPermissions = []*confdsvc.CallPermission{
+		read[confdsvc.CallPermission](t, `{"id": 5, "tenant_uuid": "`+acme+`", "name": "Dear", "mode": "deny", "enabled": true, "password": "44", "extensions": ["_009X."]}`),
 		read[confdsvc.CallPermission](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Premium", "mode": "deny", "enabled": true, "extensions": ["_0090X.", "_["]}`),
 		read[confdsvc.CallPermission](t, `{"id": 2, "tenant_uuid": "`+acme+`", "name": "Weather", "mode": "allow", "enabled": true, "extensions": ["009001"]}`),
 		read[confdsvc.CallPermission](t, `{"id": 3, "tenant_uuid": "`+acme+`", "name": "Far", "mode": "deny", "enabled": true, "password": "55", "extensions": ["0001X.", "_0001X."]}`),
 		read[confdsvc.CallPermission](t, `{"id": 4, "tenant_uuid": "`+acme+`", "name": "Nobody", "mode": "deny", "enabled": true, "extensions": ["0666"]}`),
 	}
-	s.UserCallPermissions = map[confdsvc.ID][]confdsvc.ID{2: {1, 2}, 3: {3}}
+	s.UserCallPermissions = map[confdsvc.ID][]confdsvc.ID{2: {1, 2, 5}, 3: {3}}
 	a, first, second := startCarriers(t, s)
 	s.Outcalls[0].CallPermissions = []confdsvc.OutcallPermission{{CallPermissionRef: confdsvc.CallPermissionRef{ID: 4}}}
 	a.set(s)
@@ -128,7 +129,7 @@ func TestRealOutgoingCalls(t *testing.T) {
 
 	call("bob", "0666", 403, nil)
 	call("dave", "0666", 403, nil) // of the outgoing call
-	call("bob", "009002", 403, nil)
+	call("bob", "009002", 403, nil) // for good, although other digits lift another refusal of it
 	call("bob", "009001", 200, first) // allowed by another
 	rest("what a user may not")
 	for digits, may := range map[string]bool{"55": true, "77": true, "66": false} {
