@@ -78,7 +78,7 @@ func declareConferences(e *crud.Engine) {
 		},
 	})
 	crud.Link[Conference, Extension]{
-		Relation: conferenceExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		Relation: conferenceExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne, RightLeads: true,
 		LeftShows:  []crud.Show{crud.Many(func(o *Conference) *[]ExtensionRef { return &o.Extensions })},
 		RightShows: []crud.Show{crud.One(func(x *Extension) **ConferenceRef { return &x.Conference })},
 		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Conference](conferenceExtension)),

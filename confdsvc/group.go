@@ -129,7 +129,7 @@ func declareGroups(e *crud.Engine) {
 		Path: "fallbacks", ID: "group_fallback", Replaces: true, Field: func(g *Group) *GroupFallbacks { return &g.Fallbacks },
 	}.On(e)
 	crud.Link[Group, Extension]{
-		Relation: groupExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		Relation: groupExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne, RightLeads: true,
 		LeftShows:  []crud.Show{crud.Many(func(g *Group) *[]ExtensionRef { return &g.Extensions })},
 		RightShows: []crud.Show{crud.One(func(x *Extension) **GroupRef { return &x.Group })},
 		Allow:      crud.All(crud.LeftFree, crud.RightFree, fits[Group](groupExtension), crud.SameTenant),

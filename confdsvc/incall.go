@@ -78,7 +78,7 @@ func declareIncalls(e *crud.Engine) {
 		Save:   userTakesIncall,
 	})
 	crud.Link[Incall, Extension]{
-		Relation: incallExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		Relation: incallExtensions, LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne, RightLeads: true,
 		LeftShows: []crud.Show{
 			crud.Many(func(i *Incall) *[]ExtensionRef { return &i.Extensions }),
 			crud.Many(func(i *IncallTo) *[]ExtensionRef { return &i.Extensions }),

@@ -105,7 +105,7 @@ func declareLines(e *crud.Engine) {
 		},
 	})
 	crud.Link[Line, Extension]{
-		Relation: lineExtensions, LeftHas: crud.AtMostOne, Only: []string{"put", "delete", "create"},
+		Relation: lineExtensions, LeftHas: crud.AtMostOne, Only: []string{"put", "delete", "create"}, RightLeads: true,
 		LeftShows: []crud.Show{
 			crud.Many(func(l *Line) *[]ExtensionRef { return &l.Extensions }),
 			crud.Many(func(l *UserLine) *[]ExtensionRef { return &l.Extensions }),

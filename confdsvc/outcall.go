@@ -101,7 +101,7 @@ func declareOutcalls(e *crud.Engine) {
 		Order: columns, Filters: columns, Search: columns, Nested: []string{"extensions", "trunks"},
 	})
 	crud.Link[Outcall, Extension]{
-		Relation: outcallExtensions, RightHas: crud.AtMostOne, Row: crud.RowOf[dialling](),
+		Relation: outcallExtensions, RightHas: crud.AtMostOne, Row: crud.RowOf[dialling](), RightLeads: true,
 		LeftShows:  []crud.Show{crud.Many(func(o *Outcall) *[]DialPattern { return &o.Extensions })},
 		RightShows: []crud.Show{crud.One(func(x *Extension) **OutcallRef { return &x.Outcall })},
 		Allow:      crud.All(crud.SameTenant, fits[Outcall](outcallExtension), crud.RightFree),

@@ -94,7 +94,7 @@ func declareParkingLots(e *crud.Engine) {
 		},
 	})
 	crud.Link[ParkingLot, Extension]{
-		Relation: parkingExtensions, LeftColumn: "parkinglot_id", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		Relation: parkingExtensions, LeftColumn: "parkinglot_id", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne, RightLeads: true,
 		LeftShows:  []crud.Show{crud.Many(func(p *ParkingLot) *[]ExtensionRef { return &p.Extensions })},
 		RightShows: []crud.Show{crud.One(func(x *Extension) **ParkingLotRef { return &x.ParkingLot })},
 		Allow: crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[ParkingLot](parkingExtension),

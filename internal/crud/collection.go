@@ -39,7 +39,7 @@ type table interface {
 	objects() *rights.Objects
 	mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error
 	leads(path string) bool
-	addLeading(ctx context.Context, c store.Conn, r *rest.Request, scope, path string, valueOf func(attribute string) any, out *Leading) error
+	addLeading(ctx context.Context, c store.Conn, l *leading) error
 	EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
 	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error
 	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error

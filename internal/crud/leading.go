@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,10 +16,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Leading is what leads to an object, in the own data of other objects: it ends with the object. It has nothing of what the caller is denied to read.
+// Leading is what leads to an object that is deleted: own data of other objects that refers to it, columns that name it, and links with it. It ends
+// with the object, unless that refuses to be deleted. It has nothing of what the caller is denied to read.
 type Leading struct {
-	Leading []LeadingObject `json:"leading" doc:"What leads to it, of what the token may read: at most 100 objects."`
-	Others  int             `json:"others" doc:"How many more objects lead to it. Of a kind, the first 1000 are counted."`
+	Leading []LeadingObject `json:"leading" doc:"What leads to it, or uses it, of what the token may read: at most 100 objects."`
+	Others  int             `json:"others" doc:"How many more objects do. Of a kind, the first 1000 are counted."`
 }
 
 // LeadingObject names one of them.
@@ -30,15 +32,37 @@ type LeadingObject struct {
 
 const maxLeading, maxLeadingOfKind = 100, 1000
 
-// leads reports whether own data of objects here may refer to objects of a path's collection.
-func (k *CollectionOf[T]) leads(path string) bool {
-	return slices.ContainsFunc(k.Beside, func(b declaration.Beside[T]) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Values(b.Refers)), func(ref string) bool { return strings.HasPrefix(ref, path+".") })
-	})
+// leading finds what leads to an object.
+type leading struct {
+	Leading
+	request *rest.Request
+	// scope is the tenant whose objects count, with those below it.
+	scope string
+	// path is the object's collection, and valueOf returns its attributes.
+	path    string
+	valueOf func(attribute string) any
+	told    map[LeadingObject]bool
 }
 
-// isLedTo reports whether own data of other objects may refer to objects of this collection.
+// leads reports whether objects here may refer to objects of a path's collection by themselves.
+func (k *CollectionOf[T]) leads(path string) bool {
+	is := func(ref string) bool { return strings.HasPrefix(ref, path+".") }
+	return slices.ContainsFunc(k.Columns, func(col declaration.Column) bool { return is(col.Refers()) }) ||
+		slices.ContainsFunc(k.Beside, func(b declaration.Beside[T]) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Values(b.Refers)), is)
+		})
+}
+
+// leadsHere reports whether the objects that are linked with one of this side lead to it.
+func (s *DeclaredSide) leadsHere() bool {
+	return len(s.relation.Only) > 0 && (s == s.relation.Right || s.relation.rightLeads)
+}
+
+// isLedTo reports whether other objects may lead to objects of this collection.
 func (k *CollectionOf[T]) isLedTo() bool {
+	if slices.ContainsFunc(k.sides, (*DeclaredSide).leadsHere) {
+		return true
+	}
 	for _, t := range k.engine.byPath {
 		if t.leads(k.Path) {
 			return true
@@ -49,47 +73,78 @@ func (k *CollectionOf[T]) isLedTo() bool {
 
 // leadingTo returns what leads to an object: what a dry run of its DELETE answers.
 func (k *CollectionOf[T]) leadingTo(ctx context.Context, c store.Conn, change *declaration.Change[T]) (any, error) {
-	out := &Leading{Leading: []LeadingObject{}}
-	valueOf := func(attribute string) any { return k.Field(change.Old, attribute) }
+	l := &leading{
+		Leading: Leading{Leading: []LeadingObject{}}, request: change.Request, scope: change.Tenant, path: k.Path, told: map[LeadingObject]bool{},
+		valueOf: func(attribute string) any { return k.Field(change.Old, attribute) },
+	}
 	for _, path := range slices.Sorted(maps.Keys(k.engine.byPath)) {
-		if err := k.engine.byPath[path].addLeading(ctx, c, change.Request, change.Tenant, k.Path, valueOf, out); err != nil {
+		if err := k.engine.byPath[path].addLeading(ctx, c, l); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	for _, s := range k.sides {
+		if s.leadsHere() {
+			args := &query.Arguments{}
+			linked := k.engine.SQL(ctx, declaration.ParseSQL(s.shownAmong(args.Add(k.Key(change.Old)))), args.Add)
+			if err := s.other.collection.addWhere(ctx, c, l, linked, args, "update"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &l.Leading, nil
 }
 
-// addLeading adds the objects here, of a tenant and those below it, whose own data refers to an object of a path's collection.
-func (k *CollectionOf[T]) addLeading(
-	ctx context.Context, c store.Conn, r *rest.Request, scope, path string, valueOf func(attribute string) any, out *Leading,
-) error {
+// addLeading adds the objects here that refer to the object by themselves.
+func (k *CollectionOf[T]) addLeading(ctx context.Context, c store.Conn, l *leading) error {
+	for _, col := range k.Columns {
+		if of, attribute, _ := strings.Cut(col.Refers(), "."); of == l.path {
+			args := &query.Arguments{}
+			if err := k.addWhere(ctx, c, l, col.Name+" = "+args.Add(l.valueOf(attribute)), args, "update", col.Name); err != nil {
+				return err
+			}
+		}
+	}
 	for _, b := range k.Beside {
 		args, refers := &query.Arguments{}, []string(nil)
 		for _, column := range slices.Sorted(maps.Keys(b.Refers)) {
-			if of, attribute, _ := strings.Cut(b.Refers[column], "."); of == path {
-				refers = append(refers, column+" = "+args.Add(valueOf(attribute)))
+			if of, attribute, _ := strings.Cut(b.Refers[column], "."); of == l.path {
+				refers = append(refers, column+" = "+args.Add(l.valueOf(attribute)))
 			}
 		}
 		if len(refers) == 0 {
 			continue
 		}
-		where := k.Keys[0] + " IN (SELECT " + b.By + " FROM " + b.From + " WHERE " + strings.Join(refers, " OR ") + ") AND " + k.InScope(true, args.Add(scope))
-		objects, err := store.Select[T](ctx, c, "SELECT "+k.Selected()+" FROM "+k.Table+" WHERE "+where+k.AndVisible(ctx, args.Add)+
-			fmt.Sprintf(" ORDER BY %s LIMIT %d", k.Keys[0], maxLeadingOfKind), args.Values...)
-		if err != nil {
+		where := k.Keys[0] + " IN (SELECT " + b.By + " FROM " + b.From + " WHERE " + strings.Join(refers, " OR ") + ")"
+		if err := k.addWhere(ctx, c, l, where, args, b.Changes); err != nil {
 			return err
 		}
-		for _, o := range objects {
-			if k.Path != path || k.Key(o) != valueOf(k.Keys[0]) { // what leads to itself goes with itself
-				k.lead(r, o, b.Changes, out)
-			}
+	}
+	return nil
+}
+
+// addWhere adds the objects for which a condition holds. changes is the operation that changes what leads elsewhere; what the caller may not know
+// of these attributes leads nowhere.
+func (k *CollectionOf[T]) addWhere(
+	ctx context.Context, c store.Conn, l *leading, condition string, args *query.Arguments, changes string, attributes ...string,
+) error {
+	where := condition + " AND " + k.InScope(true, args.Add(l.scope))
+	objects, err := store.Select[T](ctx, c, "SELECT "+k.Selected()+" FROM "+k.Table+" WHERE "+where+k.AndVisible(ctx, args.Add)+
+		fmt.Sprintf(" ORDER BY %s LIMIT %d", k.Keys[0], maxLeadingOfKind), args.Values...)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		itself := k.Path == l.path && k.Key(o) == l.valueOf(k.Keys[0]) // which goes with itself
+		withheld := func(attribute string) bool { return k.Withholds(ctx, o, attribute) }
+		if !itself && !slices.ContainsFunc(attributes, withheld) {
+			k.lead(l, o, changes)
 		}
 	}
 	return nil
 }
 
 // lead adds an object, of which an operation changes what leads elsewhere, as the audit names it.
-func (k *CollectionOf[T]) lead(r *rest.Request, o T, changes string, out *Leading) {
+func (k *CollectionOf[T]) lead(l *leading, o T, changes string) {
 	a := audit.Change{Resource: k.Path}
 	k.identify(&a, o)
 	reads := rights.Accesses(k.Entity, o, "read")
@@ -103,11 +158,16 @@ func (k *CollectionOf[T]) lead(r *rest.Request, o T, changes string, out *Leadin
 			reads = append(reads, k.Service+"."+of+"."+rights.WordOf(key)+"."+declaration.Dotted(part)+".read")
 		}
 	}
-	switch {
-	case rights.NotDenied(r, append(apart, reads...)...) != nil:
-	case len(out.Leading) < maxLeading && slices.ContainsFunc(reads, r.Principal().Allows):
-		out.Leading = append(out.Leading, LeadingObject{a.Resource, a.Object, k.titleOf(o)})
-	default:
-		out.Others++
+	data := k.auditData(o)
+	label := audit.Called(map[string]any{"label": data["label"]}) // by which people know what has a name that was made for it
+	one := LeadingObject{a.Resource, a.Object, cmp.Or(label, audit.Called(data))}
+	if l.told[one] || rights.NotDenied(l.request, append(apart, reads...)...) != nil {
+		return
+	}
+	l.told[one] = true
+	if len(l.Leading.Leading) < maxLeading && slices.ContainsFunc(reads, l.request.Principal().Allows) {
+		l.Leading.Leading = append(l.Leading.Leading, one)
+	} else {
+		l.Others++
 	}
 }

@@ -79,6 +79,9 @@ type LinkOf[L, R declaration.Pointer] struct {
 	LeftShows, RightShows []query.Show
 	// LeftDeleted says what happens to the link when the left object is deleted, RightDeleted when the right one is.
 	LeftDeleted, RightDeleted Deletion
+	// RightLeads says that the right objects lead to the left ones, as numbers do. Otherwise the left ones alone lead to the right, and a dry run of a
+	// deletion tells so.
+	RightLeads bool
 	// GivesRights links call Allow and MayEnd even if nothing would change: a caller who may not make or end a link does not learn whether
 	// it exists. The last word of put's access is "create", and the two objects, of which the caller must see both, may belong to different
 	// tenants. Such links have neither a Row nor delete_all, and the table is unique in both columns together.
@@ -126,6 +129,7 @@ type DeclaredRelation struct {
 
 	name, table string
 	engine      *Engine
+	rightLeads  bool
 	row         *declaration.Row
 	// columns are those of the joining table beside the two keys: the row's, and the position.
 	columns []declaration.Column
@@ -145,7 +149,7 @@ func (l LinkOf[L, R]) On(e *Engine) {
 func (l LinkOf[L, R]) join(e *Engine) *DeclaredRelation {
 	l.Table = cmp.Or(l.Table, string(l.Relation))
 	r := &DeclaredRelation{
-		name: cmp.Or(string(l.Relation), l.Table), table: l.Table, engine: e, Only: l.Only, GivesRights: l.GivesRights, row: l.Row,
+		name: cmp.Or(string(l.Relation), l.Table), table: l.Table, engine: e, Only: l.Only, GivesRights: l.GivesRights, rightLeads: l.RightLeads, row: l.Row,
 		Left: newSide(collectionOf[L](e), DeclaredSide{
 			Side: query.Side{Refers: l.LeftColumn, Position: l.Position}, Has: l.LeftHas, Deleted: l.LeftDeleted, Set: l.Set,
 		}),
@@ -334,6 +338,7 @@ type linkable interface {
 	rowsOf(ctx context.Context, c store.Conn, condition string, args ...any) ([]any, error)
 	pick(ctx context.Context, c store.Conn, scope string, list *List, items []any) ([]any, error)
 	ownOf(ctx context.Context, c store.Conn, objects []any) error
+	addWhere(ctx context.Context, c store.Conn, l *leading, condition string, args *query.Arguments, changes string, attributes ...string) error
 	Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error
 	deleteOf(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, o any) error
 

@@ -270,7 +270,7 @@ const leads = ({ key }, { leading, others }) => {
 	};
 	return (
 		leading.length + others > 0 && [
-			h('p', {}, 'This leads to it now, and will lead nowhere:'),
+			h('p', {}, 'These lead to it or use it now, and go on without it:'),
 			h('ul', {}, leading.map(row), others > 0 && h('li', {}, leading.length > 0 ? plural(others, 'more object') : plural(others, 'object'))),
 		]
 	);

@@ -1,6 +1,7 @@
 package declaration
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strconv"
@@ -58,17 +59,21 @@ type Column struct {
 	Scan      string // its name in the result of a SELECT, which maps it to the field
 	Kind      ColumnKind
 	Index     []int
-	Generated bool // the database sets it
-	Computed  bool // an expression of Resource.Virtual: read, never written
-	Virtual   bool // an expression instead of a name
-	Reads     SQL  // the expression
-	Joining   bool // stored in the joining table of a link
-	Ref       string
-	Owns      bool // the object belongs to the tenant of what it refers to
-	Filled    bool // a number or a time of the table, never null
-	Fixed     bool // set only on create
+	Generated bool   // the database sets it
+	Computed  bool   // an expression of Resource.Virtual: read, never written
+	Virtual   bool   // an expression instead of a name
+	Reads     SQL    // the expression
+	Joining   bool   // stored in the joining table of a link
+	Ref       string // what it refers to, which the engine checks
+	Names     string // what it names, which the resource checks
+	Owns      bool   // the object belongs to the tenant of what it refers to
+	Filled    bool   // a number or a time of the table, never null
+	Fixed     bool   // set only on create
 	Of        string
 }
+
+// Refers returns the collection, and the attribute of its objects, that values of the column are of: "moh.name", or "".
+func (c Column) Refers() string { return cmp.Or(c.Ref, c.Names) }
 
 // ColumnsOf reads the tags of T, once. The caller may not change what it returns.
 func ColumnsOf(t reflect.Type) []Column {
@@ -100,7 +105,7 @@ func columnsWithin(t reflect.Type, prefix, scan string, index []int) []Column {
 			Filled:    f.Type.Kind() == reflect.Int64 || f.Type == reflect.TypeFor[time.Time](),
 			Generated: f.Tag.Get("generated") == "true" || f.Type == idType && f.Tag.Get("readOnly") == "true",
 			Computed:  f.Tag.Get("computed") == "true", Joining: f.Tag.Get("joining") == "true",
-			Ref: f.Tag.Get("ref"), Owns: f.Tag.Get("owner") == "true", Fixed: f.Tag.Get("fixed") == "true", Of: f.Tag.Get("of"),
+			Ref: f.Tag.Get("ref"), Names: f.Tag.Get("names"), Owns: f.Tag.Get("owner") == "true", Fixed: f.Tag.Get("fixed") == "true", Of: f.Tag.Get("of"),
 		})
 	}
 	return out
