@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
@@ -131,7 +130,7 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	}
 	p.trunks = index(s.Trunks, func(t *confdsvc.Trunk) confdsvc.ID { return t.ID }, p.trunkFault)
 	for _, f := range s.Features {
-		if f.Enabled && conf.IsExten(f.Exten) {
+		if f.Enabled && isExten(f.Exten) {
 			p.features[f.Feature] = f.Exten
 		}
 	}
@@ -237,7 +236,7 @@ func (p *plan) extensionFault(x *confdsvc.Extension) string {
 	switch {
 	case !x.Enabled:
 		return disabled
-	case !conf.IsExten(x.Exten):
+	case !isExten(x.Exten):
 		return "it is no number, and no pattern, that Asterisk can read"
 	}
 	return p.placeFault(x.TenantUUID, x.Context)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -113,14 +112,8 @@ func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Exten
 	if in.Type == "outcall" {
 		pattern = outcallPattern
 	}
-	wrong := ""
-	if !pattern.MatchString(x.Exten) {
-		wrong = "String does not match expected pattern"
-	} else if !conf.IsExten(x.Exten) {
-		wrong = holdsSome
-	}
-	if wrong != "" {
-		e := apierr.New(apierr.Invalid, "exten: ['%s.']", wrong).On("exten")
+	if x.Exten == "" || !pattern.MatchString(x.Exten) {
+		e := apierr.New(apierr.Invalid, "exten: ['String does not match expected pattern.']").On("exten")
 		e.ID = rest.BareError
 		return e
 	}

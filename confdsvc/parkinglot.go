@@ -132,16 +132,12 @@ func (p *ParkingLot) fits(ctx context.Context, c store.Conn, in string) error {
 		ID    int64  `db:"id"`
 		Exten string `db:"exten"`
 	}
-	numbers, err := store.Select[number](ctx, c, "SELECT id, exten FROM confd_extension WHERE context = $1 UNION ALL SELECT 0, n.number"+emergencies, in)
+	numbers, err := store.Select[number](ctx, c, "SELECT id, exten FROM confd_extension WHERE context = $1", in)
 	if err != nil {
 		return err
 	}
 	for _, n := range numbers {
-		switch {
-		case !p.holds(n.Exten):
-		case n.ID == 0:
-			return apierr.New(apierr.Invalid, "'%s' is an emergency number of the tenant or the installation: choose other slots", n.Exten).On("slots_start", "slots_end")
-		default:
+		if p.holds(n.Exten) {
 			return style.Storedf("Extension already exists ('exten': '%s', 'context': '%s')", n.Exten, in).On("slots_start", "slots_end")
 		}
 	}
@@ -167,8 +163,7 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 			return err
 		}
 	}
-	// One statement for both: an emergency number is a lot without an id.
-	lots, err := store.Select[*ParkingLot](ctx, c, inContext+" UNION ALL SELECT 0, n.number, n.number"+emergencies+" AND n.number = $2", x.Context, x.Exten)
+	lots, err := store.Select[*ParkingLot](ctx, c, inContext+" UNION ALL "+emergencyLots, x.Context, x.Exten) // one statement for both
 	for _, lot := range lots {
 		if lot.ID == 0 {
 			return apierr.New(apierr.Invalid, "Extension '%s' is an emergency number of the tenant or the installation: choose another", x.Exten).On("exten")
@@ -180,12 +175,9 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 	return err
 }
 
-// numberedLots reads the lots with a number, x, and inContext those with one in a context.
-const (
-	numberedLots = `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
-		JOIN confd_parkinglot_extension px ON px.parkinglot_id = p.id JOIN confd_extension x ON x.id = px.extension_id`
-	inContext = numberedLots + " WHERE x.context = $1"
-)
+// inContext reads the lots with a number in a context.
+const inContext = `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
+	JOIN confd_parkinglot_extension px ON px.parkinglot_id = p.id JOIN confd_extension x ON x.id = px.extension_id WHERE x.context = $1`
 
 func lotsIn(ctx context.Context, c store.Conn, in string) ([]*ParkingLot, error) {
 	return store.Select[*ParkingLot](ctx, c, inContext, in)

@@ -51,6 +51,9 @@ func opened(ctx context.Context, file, folder string) (_ *operator.Client, close
 	return servedFrom(ctx, at.Database)
 }
 
+// localServer is the server of clients of this process.
+const localServer = "http://local"
+
 // servedFrom returns a client of the services of this process on a database, for the operator of this machine.
 func servedFrom(ctx context.Context, database string) (_ *operator.Client, closeAll func() error, err error) {
 	db, err := openExisting(ctx, database)
@@ -62,7 +65,7 @@ func servedFrom(ctx context.Context, database string) (_ *operator.Client, close
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	client := &http.Client{Transport: local.Transport{Handler: services}, CheckRedirect: operator.NoRedirects}
-	return &operator.Client{Server: "http://local", HTTP: client}, func() error {
+	return &operator.Client{Server: localServer, HTTP: client}, func() error {
 		services.Auth.Close()
 		return db.Close()
 	}, nil

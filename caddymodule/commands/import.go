@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringfence/ringfence/internal/backup"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/moving/wazo"
 )
@@ -47,8 +46,8 @@ with --dry-run, which writes nothing.
 
     ringfence import wazo db.tgz --dry-run
     ringfence import wazo db.tgz
-`,
-		Args:         cobra.ExactArgs(1),
+` + mergeHelp,
+		Args:         cobra.MaximumNArgs(1),
 		SilenceUsage: true,
 		RunE:         importWazo,
 	}
@@ -56,10 +55,17 @@ with --dry-run, which writes nothing.
 	cmd.Flags().Bool("replace", false, "Throw away what the database has")
 	cmd.Flags().Bool("json", false, "Tell it as JSON, whole")
 	addPlaceFlags(cmd)
+	addMergeFlags(cmd)
 	return cmd
 }
 
 func importWazo(cmd *cobra.Command, args []string) (err error) {
+	if merges(cmd) {
+		return mergeWazo(cmd, args)
+	}
+	if len(args) == 0 {
+		return errors.New("name the file of the backup, or a platform that runs with --api and --tenant")
+	}
 	ctx, stop := untilInterrupted(cmd)
 	defer stop()
 	defer func() { err = interrupted(ctx, err, "nothing was imported") }()
@@ -116,13 +122,5 @@ func documentedAccesses() ([]string, error) {
 		return nil, err
 	}
 	defer services.Auth.Close()
-	var out []string
-	for _, s := range []*rest.Service{services.Auth.REST(), services.Confd} {
-		for _, op := range s.Operations {
-			if op.Access != "" {
-				out = append(out, op.Access)
-			}
-		}
-	}
-	return out, nil
+	return accessesOf(services), nil
 }

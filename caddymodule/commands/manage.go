@@ -174,11 +174,15 @@ func loginCommand(cmd *cobra.Command) *cobra.Command {
 func addFlags(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().Bool("json", false, "Print JSON")
 	cmd.Flags().String("tenant", "", "The tenant to act in, by its name or UUID")
+	addServerFlags(cmd)
+	addPlaceFlags(cmd)
+	return cmd
+}
+
+func addServerFlags(cmd *cobra.Command) {
 	cmd.Flags().String("server", "", "The gateway to speak to: https://host[:port] (default: the database here)")
 	cmd.Flags().String("token-file", "", "A file with the token, which only its owner may read (default: the variable RINGFENCE_TOKEN)")
 	cmd.Flags().String("cacert", "", "A file with the certificate of the gateway or of its authority (default: those of this system)")
-	addPlaceFlags(cmd)
-	return cmd
 }
 
 func addLinkFlags(cmd *cobra.Command, k operator.Kind, prefixes ...string) {
@@ -209,6 +213,11 @@ func flagOf(cmd *cobra.Command, name string) string {
 
 // run gives a command a client, of the server or of the database.
 func run(do func(c *operator.Client, cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
+	return runIn("tenant", do)
+}
+
+// runIn is run for a command with another flag that names the tenant to act in.
+func runIn(flag string, do func(c *operator.Client, cmd *cobra.Command, args []string) error) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		var c *operator.Client
 		if server := flagOf(cmd, "server"); server != "" {
@@ -222,7 +231,7 @@ func run(do func(c *operator.Client, cmd *cobra.Command, args []string) error) f
 		if err != nil {
 			return err
 		}
-		if name := flagOf(cmd, "tenant"); name != "" {
+		if name := flagOf(cmd, flag); name != "" {
 			if c.Tenant, err = c.FindTenant(cmd.Context(), name); err != nil {
 				return err
 			}
@@ -240,23 +249,28 @@ func remoteClient(cmd *cobra.Command, server string) (*operator.Client, error) {
 	if flagOf(cmd, "data") != "" || flagOf(cmd, "database") != "" {
 		return nil, errors.New("--server speaks to a gateway, and --data and --database name a database here: use one of them")
 	}
-	token := os.Getenv("RINGFENCE_TOKEN")
-	if file := flagOf(cmd, "token-file"); file != "" {
-		text, err := private.Read(file, 1<<10)
+	return clientOf(server, "RINGFENCE_TOKEN", flagOf(cmd, "token-file"), flagOf(cmd, "cacert"))
+}
+
+// clientOf returns a client of a server, with the token of a file, or of a variable if there is none.
+func clientOf(server, variable, tokenFile, caCert string) (*operator.Client, error) {
+	token := os.Getenv(variable)
+	if tokenFile != "" {
+		text, err := private.Read(tokenFile, 1<<10)
 		if err != nil {
 			return nil, fmt.Errorf("reading the token: %w", err)
 		}
 		token = string(text)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if file := flagOf(cmd, "cacert"); file != "" {
-		text, err := os.ReadFile(file) //nolint:gosec // the operator's own file
+	if caCert != "" {
+		text, err := os.ReadFile(caCert) //nolint:gosec // the operator's own file
 		if err != nil {
-			return nil, fmt.Errorf("reading --cacert: %w", err)
+			return nil, fmt.Errorf("reading the certificate: %w", err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s has no certificate in PEM", file)
+			return nil, fmt.Errorf("%s has no certificate in PEM", caCert)
 		}
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()

@@ -67,6 +67,12 @@ func (c *Client) Call(ctx context.Context, method, path string, body, into any) 
 	return err
 }
 
+// CallOnce is Call of a POST that the server does once, however often it is sent with the same key, for a day.
+func (c *Client) CallOnce(ctx context.Context, path, key string, body, into any) error {
+	_, err := c.exchange(ctx, http.MethodPost, path, body, into, func(r *http.Request) { r.Header.Set("Idempotency-Key", key) })
+	return err
+}
+
 // do sends a request to the authentication service. It returns the answer's ETag.
 func (c *Client) do(ctx context.Context, method, path string, body, into any, edits ...func(*http.Request)) (etag string, err error) {
 	return c.exchange(ctx, method, prefix+path, body, into, edits...)

@@ -131,7 +131,7 @@ func Refused(err error) (reason string, is bool) {
 		return "", false
 	}
 	switch refused.Status {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed, http.StatusUnprocessableEntity:
 		return refused.Message, true
 	default:
 		return "", false

@@ -1,0 +1,296 @@
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/operator"
+	"github.com/ringfence/ringfence/moving/report"
+)
+
+// The kinds of the authentication service, as the report and the file of names call them.
+const (
+	policies = "auth/policies"
+	groups   = "auth/groups"
+	logins   = "auth/users"
+)
+
+// logins brings policies, groups, who logs in, and who has what. Passwords are not brought: no API tells them.
+func (j *Job) logins(ctx context.Context) error {
+	for _, kind := range []struct {
+		name string
+		make func(ctx context.Context, o object, here []object) error
+	}{{policies, j.policy}, {groups, j.group}, {logins, j.login}} {
+		path := "/" + strings.TrimPrefix(kind.name, "auth/")
+		all, err := j.From.All(ctx, auth+path, url.Values{})
+		if err != nil {
+			return err
+		}
+		here, err := j.To.All(ctx, auth+path, url.Values{})
+		if err != nil {
+			return err
+		}
+		for _, o := range all {
+			if j.names.of(kind.name, o) != nil {
+				j.Report.Of(kind.name).There++
+				continue
+			}
+			err := kind.make(ctx, o, here)
+			if reason, refused := report.Refused(err); refused {
+				j.Report.Leave(report.Left{Kind: kind.name, Object: called(o), Reason: reason})
+			} else if err != nil {
+				return fmt.Errorf("%s %s: %w", kind.name, called(o), err)
+			}
+		}
+		if err := j.give(ctx, kind.name, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create makes an object of the authentication service.
+func (j *Job) create(ctx context.Context, kind string, o object, attributes ...string) error {
+	body := object{}
+	for _, name := range attributes {
+		if v, there := o[name]; there && v != nil {
+			body[name] = v
+		}
+	}
+	var made object
+	if err := j.To.Call(ctx, http.MethodPost, auth+"/"+strings.TrimPrefix(kind, "auth/"), body, &made); err != nil {
+		return err
+	}
+	j.Report.Of(kind).Made++
+	return j.names.add(kind, object{"uuid": o["uuid"]}, object{"uuid": made["uuid"]})
+}
+
+// alike finds the object here that an installation or a tenant has by itself.
+func (j *Job) alike(kind string, o object, here []object, same func(h object) bool) {
+	i := slices.IndexFunc(here, same)
+	if i < 0 {
+		j.Report.Leave(report.Left{Kind: kind, Object: called(o), Reason: "it is one of the old installation itself, and there is none like it here"})
+		return
+	}
+	j.names.take(&mapped{Kind: kind, Old: object{"uuid": o["uuid"]}, New: object{"uuid": here[i]["uuid"]}})
+}
+
+func (j *Job) policy(ctx context.Context, o object, here []object) error {
+	if o["read_only"] == true || o["tenant_uuid"] != j.From.Tenant {
+		j.alike(policies, o, here, func(h object) bool { return h["slug"] == o["slug"] })
+		return nil
+	}
+	body := object{"uuid": o["uuid"], "name": o["name"], "slug": o["slug"], "description": o["description"]}
+	acl := []string{}
+	list, _ := o["acl"].([]any)
+	for _, item := range list {
+		old, _ := item.(string)
+		patterns, reason := j.Accesses(old)
+		for _, p := range patterns {
+			renamed, brought := j.rename(p)
+			if !brought {
+				reason = "it names an object that was not brought"
+				continue
+			}
+			acl = append(acl, renamed)
+		}
+		if reason != "" {
+			j.Report.Leave(report.Left{Kind: policies, Object: called(o) + ": " + old, Reason: reason})
+		}
+	}
+	body["acl"] = acl
+	return j.create(ctx, policies, body, "name", "slug", "description", "acl")
+}
+
+// rename writes a pattern with the new numbers and UUIDs of the objects that it names. It reports whether all of them were brought.
+func (j *Job) rename(pattern string) (string, bool) {
+	words := strings.Split(pattern, ".")
+	begin := 1
+	for i := 1; i < len(words); i++ {
+		by, old := "uuid", any(words[i])
+		if n, err := strconv.ParseUint(words[i], 10, 53); err == nil {
+			by, old = "id", float64(n)
+		} else if uuid.Validate(words[i]) != nil {
+			continue
+		}
+		kind := j.kindIn(strings.TrimPrefix(words[0], "!"), words[begin:i])
+		begin = i + 1
+		if kind == "" && by == "id" {
+			continue // the position of a key
+		}
+		found := j.names.find(kind, by, old)
+		if kind == "" {
+			for _, k := range []string{"users", logins, groups, policies} {
+				if found == nil {
+					found = j.names.find(k, by, old)
+				}
+			}
+		}
+		if words[i] == j.From.Tenant {
+			found = j.To.Tenant
+		}
+		if found == nil {
+			return "", false
+		}
+		words[i] = text(found)
+	}
+	return strings.Join(words, "."), true
+}
+
+// kindIn returns the kind that the words before a name in an access end with, or "".
+func (j *Job) kindIn(service string, words []string) string {
+	for i := range words {
+		path := strings.Join(words[i:], "/")
+		switch known := slices.ContainsFunc(j.kinds, func(k *kind) bool { return k.path == path }); {
+		case service == "confd" && known:
+			return path
+		case service == "auth" && slices.Contains([]string{policies, groups, logins}, "auth/"+path):
+			return "auth/" + path
+		}
+	}
+	return ""
+}
+
+func (j *Job) group(ctx context.Context, o object, here []object) error {
+	if o["read_only"] == true || o["system_managed"] == true { // that of all users
+		j.alike(groups, o, here, func(h object) bool {
+			return h["tenant_uuid"] == j.To.Tenant && (h["read_only"] == true || h["system_managed"] == true)
+		})
+		return nil
+	}
+	return j.create(ctx, groups, o, "name", "slug")
+}
+
+// login makes a login without a password, with the UUID of the telephone user.
+func (j *Job) login(ctx context.Context, o object, _ []object) error {
+	if o["purpose"] == "internal" {
+		j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: "it is the login of a program of the old installation"})
+		return nil
+	}
+	old, _ := o["uuid"].(string)
+	id := j.names.find("users", "uuid", old)
+	if id == nil {
+		id = uuid.NewSHA1(uuid.MustParse(j.To.Tenant), []byte(old)).String()
+	}
+	body := object{}
+	for _, name := range []string{"username", "firstname", "lastname", "enabled", "purpose"} {
+		if o[name] != nil {
+			body[name] = o[name]
+		}
+	}
+	body["uuid"] = id
+	if err := j.To.Call(ctx, http.MethodPost, auth+"/users", body, nil); err != nil {
+		// It may be the one of a run that died after it was made: nobody else knows this UUID.
+		if there := j.To.Call(ctx, http.MethodGet, fmt.Sprintf("%s/users/%v", auth, id), nil, nil); there != nil {
+			return err
+		}
+	}
+	var emails []object
+	list, _ := o["emails"].([]any)
+	for _, item := range list {
+		e, _ := item.(object)
+		emails = append(emails, object{"address": e["address"], "main": e["main"] == true, "confirmed": e["confirmed"] == true})
+	}
+	if len(emails) > 0 {
+		err := j.To.Call(ctx, http.MethodPut, fmt.Sprintf("%s/admin/users/%v/emails", auth, id), object{"emails": emails}, nil)
+		if reason, refused := report.Refused(err); refused {
+			j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: "its addresses: " + reason})
+		} else if err != nil {
+			return err
+		}
+	}
+	j.Report.Of(logins).Made++
+	return j.names.add(logins, object{"uuid": o["uuid"]}, object{"uuid": id})
+}
+
+// give gives users and groups what they have: policies, and groups their users. Given again, it changes nothing.
+func (j *Job) give(ctx context.Context, kind string, all []object) error {
+	below := map[string][]string{groups: {policies}, logins: {policies, groups}}[kind]
+	if below == nil {
+		return nil
+	}
+	for _, o := range all {
+		m := j.names.of(kind, o)
+		if m == nil || m.done[linked] {
+			continue
+		}
+		for _, to := range below {
+			if err := j.giveAll(ctx, kind, o, m, to); err != nil {
+				return err
+			}
+		}
+		if kind == logins {
+			if err := j.mail(ctx, o, m); err != nil {
+				return err
+			}
+		}
+		if err := j.names.finish(m, linked); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (j *Job) giveAll(ctx context.Context, kind string, o object, m *mapped, to string) error {
+	path, below := "/"+strings.TrimPrefix(kind, "auth/"), "/"+strings.TrimPrefix(to, "auth/")
+	others, err := old(ctx, j.From, fmt.Sprintf("%s%s/%v%s", auth, path, o["uuid"], below))
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		link := fmt.Sprintf("%s of %s", called(other), called(o))
+		id := j.names.find(to, "uuid", other["uuid"])
+		if id == nil {
+			j.Report.Leave(report.Left{Kind: to, Object: link, Reason: "it was not brought, so it is not given"})
+			continue
+		}
+		at := fmt.Sprintf("%s%s/%v%s/%v", auth, path, m.New["uuid"], below, id)
+		if to == groups {
+			if other["read_only"] == true || other["system_managed"] == true {
+				continue // all are in it
+			}
+			at = fmt.Sprintf("%s/groups/%v/users/%v", auth, id, m.New["uuid"])
+		}
+		err := j.To.Call(ctx, http.MethodPut, at, nil, nil)
+		if reason, refused := report.Refused(err); refused {
+			j.Report.Leave(report.Left{Kind: to, Object: link, Reason: reason})
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errLater ends a run whose mails are more than the gateway sends at a time.
+var errLater = errors.New("the gateway sends no more mails for a while: run it once more later, and it goes on with the next login")
+
+// mail asks for the mail by which somebody sets a password.
+func (j *Job) mail(ctx context.Context, o object, m *mapped) error {
+	list, _ := o["emails"].([]any)
+	i := slices.IndexFunc(list, func(item any) bool { e, _ := item.(object); return e["confirmed"] == true })
+	switch name, _ := o["username"].(string); {
+	case name == "" || i < 0:
+		j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: "no mail for a new password: it has no username, or no address that is confirmed"})
+		return nil
+	case !j.Mails || m.done[mailed]:
+		return nil
+	default:
+		err := j.To.Call(ctx, http.MethodGet, auth+"/users/password/reset?username="+url.QueryEscape(name), nil, nil)
+		if refused, is := errors.AsType[*operator.RefusedError](err); is && refused.Status == http.StatusTooManyRequests {
+			return errLater
+		}
+		if err != nil {
+			return err
+		}
+		j.Report.Of("mails for new passwords").Made++
+		return j.names.finish(m, mailed)
+	}
+}
