@@ -266,9 +266,40 @@ func TestRemoteTokens(t *testing.T) {
 	gatewaytest.Eventually(t, time.Minute, p.Status(t.Context(), "GET", path, admin, 200))
 }
 
+// The script beside the Caddyfile moves the configuration from an old platform, which is another Ringfence here, and back, for a token of it.
+func TestBesideTheOldPlatform(t *testing.T) {
+	shell := bash(t)
+	old := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	admin := old.Login(t, "admin", gatewaytest.Password)
+	user, _, _ := old.Account(t, admin, "client", "confd.users.read")
+	old.Do(t, "POST", "/api/auth/0.1/users/password/reset?user_uuid="+user, admin, `{"password":"the password of a client"}`).Want(204)
+	name := old.Do(t, "GET", "/api/auth/0.1/users/"+user, admin, "").Want(200).Text("username")
+
+	folder := program(t)
+	if err := os.Symlink(filepath.Join(gatewaytest.Repository(), "examples"), filepath.Join(folder, "examples")); err != nil {
+		t.Fatal(err)
+	}
+	certificate := filepath.Join(old.Data, "tls", "certificate.pem")
+	for _, args := range [][]string{{"backup", "--output", filepath.Join(folder, "old.zip")}, {"restore", filepath.Join(folder, "old.zip"), "--data", filepath.Join(folder, "data")}} {
+		if out, err := gatewaytest.Command(t, old.Folder, nil, args...).CombinedOutput(); err != nil { // as an import would
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	p := gatewaytest.Start(t, gatewaytest.Settings{Config: example("beside-the-old-platform"), Folder: folder, Env: []string{
+		"OLD_PLATFORM=https://localhost:" + old.HTTPSPort, "OLD_PLATFORM_CA=" + certificate, "STALENESS=1s",
+	}}).Ready(t)
+	cmd := exec.CommandContext(t.Context(), shell, filepath.Join("examples", "beside-the-old-platform", "show.sh"))
+	cmd.Dir = folder
+	cmd.Env = append(gatewaytest.Command(t, folder, p.Env).Env, "GATE=https://localhost:"+p.HTTPSPort, "NAME="+name, "PASSWORD=the password of a client")
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "by this one") != 2 || strings.Count(string(out), "by the old platform") != 2 {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 // No daemon of an example is waited for without end.
 func TestProxiesHaveTimeouts(t *testing.T) {
-	for _, name := range []string{"reverse-proxy", "remote-tokens", "asterisk-http", "several-nodes"} {
+	for _, name := range []string{"reverse-proxy", "remote-tokens", "asterisk-http", "several-nodes", "beside-the-old-platform"} {
 		text, err := os.ReadFile(example(name))
 		if err != nil {
 			t.Fatal(err)
