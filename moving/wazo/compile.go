@@ -94,13 +94,19 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 	if err := box.Prepare(ctx, db); err != nil {
 		return err
 	}
-	return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err = db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := refuse(ctx, tx); err != nil {
 			return fmt.Errorf("looking for options that are refused: %w", err)
 		}
-		if err := run(ctx, tx); err != nil {
-			return err
-		}
+		return run(ctx, tx)
+	})
+	if err == nil {
+		err = mend(ctx, db)
+	}
+	if err != nil {
+		return err
+	}
+	return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := seal(ctx, tx, box); err != nil {
 			return fmt.Errorf("sealing secrets: %w", err)
 		}
@@ -114,8 +120,13 @@ func run(ctx context.Context, tx store.Conn) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `CREATE TABLE w_decide (nth integer PRIMARY KEY, tenant text, object text, reason text)`); err != nil {
-		return err
+	for _, s := range []string{
+		`CREATE TABLE w_decide (nth integer PRIMARY KEY, tenant text, object text, reason text)`,
+		`CREATE INDEX w_left_of ON w_left (source)`,
+	} {
+		if _, err := tx.Exec(ctx, s); err != nil {
+			return err
+		}
 	}
 	for _, f := range files {
 		text, err := statements.ReadFile("sql/" + f.Name())
@@ -124,7 +135,7 @@ func run(ctx context.Context, tx store.Conn) error {
 		}
 		for one := range strings.SplitSeq(string(text), ";\n") {
 			for _, s := range directed(strings.TrimSpace(one)) {
-				if _, err := tx.Exec(ctx, s); err != nil {
+				if err := execute(ctx, tx, s); err != nil {
 					return fmt.Errorf("%s: %.60q: %w", f.Name(), s, err)
 				}
 			}

@@ -1,6 +1,7 @@
 package wazo
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,9 @@ func destination(action, first, second string) func(*spool, map[string]*string) 
 			return nil
 		}
 		d := leads(*row[action], text(row[first]), text(row[second]))
+		if d.reason == "" {
+			d.check()
+		}
 		row["type"], row["sub"], row["keys"], row["reason"] = &d.kind, &d.sub, jsonText(d.keys), orNull(d.reason)
 		if d.target != "" {
 			row["target"] = &d.target
@@ -108,9 +112,24 @@ func (d *led) more(second string) {
 	}
 }
 
+// subKeys are the attributes that tell kinds of destinations of one type apart.
+var subKeys = map[string]string{"hangup": "cause", "application": "application"}
+
+// check finds out whether our service takes the destination.
+func (d *led) check() {
+	body := maps.Clone(d.keys)
+	body["type"] = d.kind
+	if d.sub != "" {
+		body[subKeys[d.kind]] = d.sub
+	}
+	if err := accepted(destinationSchema, body); err != nil {
+		d.reason = "leads to " + d.kind + ", and cannot be here: " + err.Error()
+	}
+}
+
 // seconds reads a time, or returns nil.
 func seconds(text string) any {
-	if n, err := strconv.ParseFloat(text, 64); err == nil {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
 		return n
 	}
 	return nil
