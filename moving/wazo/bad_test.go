@@ -192,6 +192,12 @@ func TestSameTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sameRows(t, first, second)
+}
+
+// sameRows compares what two jobs have made.
+func sameRows(t *testing.T, first, second *wazo.Job) {
+	t.Helper()
 	for _, table := range []string{"auth_user", "auth_policy_access", "auth_refresh_token", "confd_user", "confd_line", "confd_destination", "confd_func_key", "confd_sound"} {
 		columns := "*"
 		if table == "auth_refresh_token" {

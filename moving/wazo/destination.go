@@ -2,6 +2,7 @@ package wazo
 
 import (
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -39,6 +40,11 @@ func destination(action, first, second string) func(*spool, map[string]*string) 
 	}
 }
 
+// tenantsSounds is where the platform has a tenant's own sounds, which are named there by their paths, and here by category and name.
+var tenantsSounds = regexp.MustCompile(`^/var/lib/wazo/sounds/tenants/[0-9a-f-]{36}/`)
+
+func soundOf(name string) string { return tenantsSounds.ReplaceAllString(name, "") }
+
 // toObject are the actions that lead to an object, with the key that names it, and whether that is a number.
 var toObject = map[string]struct{ kind, key string }{
 	"user": {"user", "user_id"}, "group": {"group", "group_id"}, "conference": {"conference", "conference_id"}, "ivr": {"ivr", "ivr_id"},
@@ -63,7 +69,7 @@ func leads(action, first, second string) led {
 		return led{kind: "extension", keys: map[string]any{"exten": first, "context": second}}
 	case "sound":
 		return led{kind: "sound", keys: map[string]any{
-			"filename": first, "skip": strings.Contains(second, "skip"), "no_answer": strings.Contains(second, "noanswer"),
+			"filename": soundOf(first), "skip": strings.Contains(second, "skip"), "no_answer": strings.Contains(second, "noanswer"),
 		}}
 	case "custom":
 		return led{kind: "custom", keys: map[string]any{"command": first}}

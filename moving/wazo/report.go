@@ -22,6 +22,10 @@ type Report struct {
 	Left []Left `json:"left_out"`
 	// Corrected are attributes that could not be here as they were, by the table of ours that has them, or that of the dump.
 	Corrected []Left `json:"corrected"`
+	// Policies is the part of a Caddyfile that makes the platform's own policies go on, or "".
+	Policies string `json:"policies"`
+	// Verification compares with the old rules, if the job asks for that.
+	Verification *Verification `json:"verification,omitempty"`
 	// Written are the rows of ours by table and tenant.
 	Written []Written `json:"written"`
 }
@@ -93,6 +97,9 @@ func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 	if err != nil {
 		return err
 	}
+	if r.Policies, err = configuredPolicies(ctx, tx); err != nil {
+		return err
+	}
 	for _, l := range r.Left {
 		if i := slices.IndexFunc(r.Tables, func(t Table) bool { return t.Name == l.Table }); i >= 0 {
 			r.Tables[i].Left++
@@ -131,6 +138,12 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	p.left("Corrected, since our interfaces would refuse it as it was:", r.Corrected)
 	p.left("Left out, by table:", r.Left)
+	if r.Policies != "" {
+		p.line("\nPolicies of the platform's configuration that differ from ours. Paste this among the options of ringfence in the Caddyfile, so that they go on:\n\n%s", r.Policies)
+	}
+	if r.Verification != nil {
+		r.Verification.print(p)
+	}
 	p.line("\nRead, written and left out, by table of the dump:")
 	for _, t := range r.Tables {
 		if t.Read > 0 {
@@ -184,6 +197,18 @@ func (p *printer) groups(n int, item func(i int) (reason, object string)) {
 				break
 			}
 			p.line("    %.200q", o)
+		}
+	}
+}
+
+// counts fills in what there was of each kind.
+func (r *Report) counts() {
+	for i := range r.Verification.Kinds {
+		k := &r.Verification.Kinds[i]
+		for _, t := range r.Tables {
+			if t.Name == k.Name {
+				k.Was = t.Read
+			}
 		}
 	}
 }

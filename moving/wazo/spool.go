@@ -191,6 +191,10 @@ func (s *spool) clean(t *table, row map[string]*string) error {
 			}
 			continue
 		}
+		if strings.HasSuffix(c, "_sound") || c == "announcement_file" {
+			sound := soundOf(*v)
+			v, row[c] = &sound, &sound
+		}
 		control := func(r rune) bool { return unicode.IsControl(r) && (!multiline[c] || r != '\n' && r != '\r' && r != '\t') }
 		switch {
 		case !strings.ContainsFunc(*v, control):
