@@ -31,8 +31,8 @@ type Mended struct {
 
 // Mend goes through all objects that are stored and makes them such as requests could have written: it is for rows that came in another way. What
 // their schemas, references or Validate refuse gets null or its default, loses the item of the list, is cut, or is deleted with the object,
-// whichever comes first. Of collections of which hooks says no, only schemas refuse. It writes no audit, and does not look at what objects have in other tables. It may
-// tell of the same again.
+// whichever comes first. Of collections of which hooks says no, only schemas refuse. It writes no audit, and does not look at what objects have in
+// other tables. It may tell of the same again.
 func (e *Engine) Mend(ctx context.Context, hooks func(path string) bool, tell func(m Mended) error) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Prefix, http.NoBody)
 	if err != nil {
@@ -134,6 +134,7 @@ type mending[T declaration.Pointer] struct {
 	gone    bool
 }
 
+// run mends what the schema refuses, and then what only hooks know.
 func (m *mending[T]) run(ctx context.Context) error {
 	for i := range m.written {
 		for {
@@ -152,6 +153,11 @@ func (m *mending[T]) run(ctx context.Context) error {
 	if !m.hooks(m.Path) {
 		return nil
 	}
+	return m.runHooks(ctx)
+}
+
+// runHooks mends what the references and the hook of the resource refuse.
+func (m *mending[T]) runHooks(ctx context.Context) error {
 	for range len(m.written) + 1 { // each time an attribute less
 		err := m.refusal(ctx)
 		refused := apierr.As(err)
@@ -254,7 +260,9 @@ func (m *mending[T]) correct(ctx context.Context, w *writtenColumn, fault apierr
 }
 
 // isName reports whether a column names objects to people alone.
-func isName(column string) bool { return column == "name" || column == "label" || column == "firstname" }
+func isName(column string) bool {
+	return column == "name" || column == "label" || column == "firstname"
+}
 
 // like returns a name that is as much as possible like one that is refused.
 func (m *mending[T]) like(w *writtenColumn, name string) string {

@@ -15,7 +15,7 @@ import (
 )
 
 // sampleText is the sample as text.
-func sampleText(t *testing.T) string {
+func sampleText(t testing.TB) string {
 	t.Helper()
 	needsRestore(t)
 	text, err := exec.CommandContext(t.Context(), "pg_restore", "--data-only", "-f", "-", sample).Output()
@@ -25,7 +25,7 @@ func sampleText(t *testing.T) string {
 	return string(text)
 }
 
-func needsRestore(t *testing.T) {
+func needsRestore(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath("pg_restore"); err != nil {
 		t.Skip("pg_restore, of PostgreSQL's programs, is missing")

@@ -20,10 +20,10 @@ import (
 
 // derived add columns to the rows of tables, before they are kept: what SQL cannot say.
 var derived = map[string]func(s *spool, row map[string]*string) error{
-	"auth_user":   canonical("username", "login"),
+	"auth_user": canonical("username", "login"),
 	"auth_email": func(s *spool, row map[string]*string) error {
 		if len(emailSchema.Validate("", text(row["address"]))) > 0 {
-			return errLeave("it is no e-mail address")
+			return leaveError("it is no e-mail address")
 		}
 		return canonical("address", "login")(s, row)
 	},
@@ -96,7 +96,7 @@ var derived = map[string]func(s *spool, row map[string]*string) error{
 			last     int
 		}{{"weekdays", "days", 7}, {"monthdays", "dates", 31}, {"months", "of_months", 12}} {
 			if lists[l.to] = numbers(row[l.from], l.last); lists[l.to] == nil {
-				return errLeave("its " + l.from + " are no numbers")
+				return leaveError("its " + l.from + " are no numbers")
 			}
 			row[l.to] = lists[l.to]
 		}

@@ -29,16 +29,17 @@ import (
 // Files copies the files of the platform's backup of its data (data.tgz), which is unpacked in a folder, for what was imported before. Files that are
 // there already stay, or are written once more: it may be interrupted, and run again.
 type Files struct {
-	DB   store.DB
-	From string
+	DB   store.DB `json:"-"`
+	From string   `json:"-"`
 	// Audio are the folders of music and sounds, Voicemail that of voicemails, and Recordings that into which recordings of calls go, which nothing here
 	// reads.
-	Audio                 confdsvc.AudioFolders
-	Voicemail, Recordings string
+	Audio      confdsvc.AudioFolders `json:"-"`
+	Voicemail  string                `json:"-"`
+	Recordings string                `json:"-"`
 
 	// Copied is how many files there are now, by kind, and Left are those that were left.
-	Copied map[string]int
-	Left   []Left
+	Copied map[string]int `json:"copied"`
+	Left   []Left         `json:"left_out"`
 
 	from  *os.Root
 	confd *rest.Service

@@ -21,18 +21,18 @@ var (
 	emailSchema       = &rest.Schema{Type: "string", Format: "email"}
 )
 
-// accepted returns why a schema refuses a value, as an errLeave.
+// accepted returns why a schema refuses a value, as an leaveError.
 func accepted(s *rest.Schema, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return errLeave("it is no value that can be written")
+		return leaveError("it is no value that can be written")
 	}
 	parsed, err := rest.ParseJSON(text)
 	if err != nil {
-		return errLeave(err.Error())
+		return leaveError(err.Error())
 	}
 	if faults := s.Validate("", parsed); len(faults) > 0 {
-		return errLeave(faults[0].Name + ": " + faults[0].Message)
+		return leaveError(faults[0].Name + ": " + faults[0].Message)
 	}
 	return nil
 }
@@ -91,7 +91,8 @@ func dropKeys(ctx context.Context, tx store.Conn) error {
 		if fault == nil {
 			continue
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO w_left (source, tenant, object, reason) VALUES ('func_key_mapping', $1, $2, $3)`, k.Tenant, k.Object, fault.Error()); err != nil {
+		if _, err := tx.Exec(ctx, `INSERT INTO w_left (source, tenant, object, reason) VALUES ('func_key_mapping', $1, $2, $3)`,
+			k.Tenant, k.Object, fault.Error()); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `DELETE FROM confd_func_key WHERE id = $1`, k.ID); err != nil {

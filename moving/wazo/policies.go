@@ -3,6 +3,7 @@ package wazo
 import (
 	"context"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,38 +31,44 @@ func configuredPolicies(ctx context.Context, tx store.Conn) (string, error) {
 		}
 		accesses[r.Slug] = append(accesses[r.Slug], r.Access)
 	}
-	given := func(condition string) (map[string][]string, []string, error) {
-		rows, err := store.Select[struct {
-			Name string `db:"name"`
-			Slug string `db:"slug"`
-		}](ctx, tx, `SELECT DISTINCT CASE WHEN g.uuid = g.tenant_uuid THEN '' ELSE g.slug END AS name, p.slug FROM auth_group g
-			JOIN auth_group_policy l ON l.group_uuid = g.uuid JOIN auth_policy p ON p.uuid = l.policy_uuid WHERE p.config_managed AND `+condition+` ORDER BY 1, 2`)
-		out, names := map[string][]string{}, []string{}
-		for _, r := range rows {
-			if accesses[r.Slug] == nil {
-				continue // it gives nothing
-			}
-			if out[r.Name] == nil {
-				names = append(names, r.Name)
-			}
-			out[r.Name] = append(out[r.Name], r.Slug)
+	all, _, err := given(ctx, tx, "g.uuid = g.tenant_uuid", accesses)
+	if err != nil {
+		return "", err
+	}
+	groups, names, err := given(ctx, tx, "g.slug_key = 'wazo_default_admin_group'", accesses)
+	if err != nil {
+		return "", err
+	}
+	return policyBlock(slugs, accesses, all[""], names, groups), nil
+}
+
+// given returns the policies of the configuration that groups give, of those that have accesses, by the groups' names, and these in their order. The
+// group of all users has none.
+func given(ctx context.Context, tx store.Conn, condition string, accesses map[string][]string) (policies map[string][]string, names []string, err error) {
+	rows, err := store.Select[struct {
+		Name string `db:"name"`
+		Slug string `db:"slug"`
+	}](ctx, tx, `SELECT DISTINCT CASE WHEN g.uuid = g.tenant_uuid THEN '' ELSE g.slug END AS name, p.slug FROM auth_group g
+		JOIN auth_group_policy l ON l.group_uuid = g.uuid JOIN auth_policy p ON p.uuid = l.policy_uuid WHERE p.config_managed AND `+condition+` ORDER BY 1, 2`)
+	policies = map[string][]string{}
+	for _, r := range rows {
+		if accesses[r.Slug] == nil {
+			continue
 		}
-		return out, names, err
+		if policies[r.Name] == nil {
+			names = append(names, r.Name)
+		}
+		policies[r.Name] = append(policies[r.Name], r.Slug)
 	}
-	all, _, err := given("g.uuid = g.tenant_uuid")
-	if err != nil {
-		return "", err
-	}
-	groups, names, err := given("g.slug_key = 'wazo_default_admin_group'")
-	if err != nil {
-		return "", err
-	}
+	return policies, names, err
+}
+
+// policyBlock writes the options of a Caddyfile.
+func policyBlock(slugs []string, accesses map[string][]string, all, names []string, groups map[string][]string) string {
 	needed := map[string]bool{}
-	for _, of := range []map[string][]string{all, groups} {
-		for _, list := range of {
-			for _, slug := range list {
-				needed[slug] = true
-			}
+	for _, list := range append(slices.Collect(maps.Values(groups)), all) {
+		for _, slug := range list {
+			needed[slug] = true
 		}
 	}
 	block := &strings.Builder{}
@@ -77,8 +84,8 @@ func configuredPolicies(ctx context.Context, tx store.Conn) (string, error) {
 	if block.Len() > 0 {
 		fmt.Fprintf(out, "default_policies {\n%s}\n", block)
 	}
-	if len(all[""]) > 0 {
-		fmt.Fprintf(out, "all_users_policies%s\n", words(all[""]))
+	if len(all) > 0 {
+		fmt.Fprintf(out, "all_users_policies%s\n", words(all))
 	}
 	if len(names) > 0 {
 		out.WriteString("tenant_default_groups {\n")
@@ -87,7 +94,7 @@ func configuredPolicies(ctx context.Context, tx store.Conn) (string, error) {
 		}
 		out.WriteString("}\n")
 	}
-	return out.String(), nil
+	return out.String()
 }
 
 // accessesPerLine is how many accesses stand in a line of a Caddyfile.

@@ -139,7 +139,8 @@ func (r *Report) Print(w io.Writer) error {
 	p.left("Corrected, since our interfaces would refuse it as it was:", r.Corrected)
 	p.left("Left out, by table:", r.Left)
 	if r.Policies != "" {
-		p.line("\nPolicies of the platform's configuration that differ from ours. Paste this among the options of ringfence in the Caddyfile, so that they go on:\n\n%s", r.Policies)
+		p.line("\nPolicies of the platform's configuration that differ from ours. Paste this among the options of ringfence in the Caddyfile,\n"+
+			"so that they go on:\n\n%s", r.Policies)
 	}
 	if r.Verification != nil {
 		r.Verification.print(p)

@@ -35,7 +35,8 @@ func execute(ctx context.Context, tx store.Conn, statement string) error {
 	if _, broken := errors.AsType[*store.ConstraintError](err); !broken {
 		return err
 	}
-	t := &trial{ctx: ctx, tx: tx, head: parts[1], conflict: parts[5], table: parts[2], columns: strings.FieldsFunc(parts[3], func(r rune) bool { return strings.ContainsRune(", \n", r) })}
+	between := func(r rune) bool { return strings.ContainsRune(", \n", r) }
+	t := &trial{ctx: ctx, tx: tx, head: parts[1], conflict: parts[5], table: parts[2], columns: strings.FieldsFunc(parts[3], between)}
 	for _, found := range fromTable.FindAllStringSubmatch(parts[4], -1) {
 		name := found[1]
 		if of := madeOf[name]; of != "" {
@@ -72,7 +73,8 @@ func (t *trial) take(first, last int64) error {
 		return nil
 	}
 	err := store.Attempt(t.ctx, t.tx, func() error {
-		_, err := t.tx.Exec(t.ctx, t.head+" SELECT "+strings.Join(t.columns, ", ")+" FROM w_trial WHERE rowid BETWEEN $1 AND $2 ORDER BY rowid"+t.conflict, first, last)
+		rows := " SELECT " + strings.Join(t.columns, ", ") + " FROM w_trial WHERE rowid BETWEEN $1 AND $2 ORDER BY rowid"
+		_, err := t.tx.Exec(t.ctx, t.head+rows+t.conflict, first, last)
 		return err
 	})
 	broken, ok := errors.AsType[*store.ConstraintError](err)
@@ -87,7 +89,10 @@ func (t *trial) take(first, last int64) error {
 }
 
 // shownColumns are those by which people know a row again. None has a secret.
-var shownColumns = []string{"id", "uuid", "name", "label", "username", "firstname", "lastname", "number", "exten", "context", "client_id", "slug", "address", "slot", "place"}
+var shownColumns = []string{
+	"id", "uuid", "name", "label", "username", "firstname", "lastname", "number", "exten", "context", "client_id",
+	"slug", "address", "slot", "place",
+}
 
 // refused fills in what the row lacks and there is a default for, or leaves it out.
 func (t *trial) refused(row int64, broken *store.ConstraintError) error {

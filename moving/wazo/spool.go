@@ -134,10 +134,10 @@ func (s *spool) checkHead(name string, known map[string]string) error {
 		name, strings.Join(found, ", "), strings.Join(list, ", "))
 }
 
-// errLeave is why a row is left out.
-type errLeave string
+// leaveError is why a row is left out.
+type leaveError string
 
-func (e errLeave) Error() string { return string(e) }
+func (e leaveError) Error() string { return string(e) }
 
 // take keeps a row, unless it has what nothing of ours may have.
 func (s *spool) take(into *inserts, places []int, row []*string) error {
@@ -150,7 +150,7 @@ func (s *spool) take(into *inserts, places []int, row []*string) error {
 	if derive := derived[t.name]; derive != nil && err == nil {
 		err = derive(s, kept)
 	}
-	if leave, ok := errors.AsType[errLeave](err); ok {
+	if leave, ok := errors.AsType[leaveError](err); ok {
 		return s.tell("w_left", t, kept, string(leave))
 	}
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *spool) clean(t *table, row map[string]*string) error {
 		if c == "uuid" || strings.HasSuffix(c, "_uuid") {
 			id, err := uuid.Parse(*v)
 			if (err != nil || len(*v) != 36) && *v != "" {
-				return errLeave("its " + c + " is no UUID")
+				return leaveError("its " + c + " is no UUID")
 			}
 			if row[c] = nil; *v != "" {
 				lower := id.String()
@@ -195,7 +195,9 @@ func (s *spool) clean(t *table, row map[string]*string) error {
 			sound := soundOf(*v)
 			v, row[c] = &sound, &sound
 		}
-		control := func(r rune) bool { return unicode.IsControl(r) && (!multiline[c] || r != '\n' && r != '\r' && r != '\t') }
+		control := func(r rune) bool {
+			return unicode.IsControl(r) && (!multiline[c] || r != '\n' && r != '\r' && r != '\t')
+		}
 		switch {
 		case !strings.ContainsFunc(*v, control):
 		case prose[c] && (c != "name" || !referred[t.name]):
@@ -210,7 +212,7 @@ func (s *spool) clean(t *table, row map[string]*string) error {
 				return err
 			}
 		default:
-			return errLeave("its " + c + " has control characters")
+			return leaveError("its " + c + " has control characters")
 		}
 	}
 	return nil

@@ -168,11 +168,28 @@ var variants = []struct {
 		func(d *dumpText) {
 			for i, to := range [][3]string{
 				{"none", `\N`, `\N`},
-				{"user", "2", "0.0;1c7c1723-b6ac-4e73-aab5-c8d8fb99c722"}, {"group", "2", "1.5"}, {"voicemail", "2", "bs"}, {"conference", "1", `\N`},
-				{"ivr", "1", ""}, {"extension", "100", inside}, {"sound", "a/b", "skipnoanswer"}, {"custom", "Playback(x)", ""}, {"endcall:hangup", "", ""},
-				{"endcall:busy", "5", ""}, {"endcall:congestion", `\N`, `\N`}, {"application:callbackdisa", "12", inside}, {"application:disa", `\N`, inside},
-				{"application:directory", inside, ""}, {"application:voicemailmain", inside, ""}, {"application:faxtomail", "a@b.example", ""}, {"outcall", "1", "0123456789"},
-				{"application:password", "1", ""}, {"queue", "1", "1;2;{}"}, {"user", "x", ""}, {"application:faxtomail", "nobody", ""}, {"extension", "1 00", "nowhere"},
+				{"user", "2", "0.0;1c7c1723-b6ac-4e73-aab5-c8d8fb99c722"},
+				{"group", "2", "1.5"},
+				{"voicemail", "2", "bs"},
+				{"conference", "1", `\N`},
+				{"ivr", "1", ""},
+				{"extension", "100", inside},
+				{"sound", "a/b", "skipnoanswer"},
+				{"custom", "Playback(x)", ""},
+				{"endcall:hangup", "", ""},
+				{"endcall:busy", "5", ""},
+				{"endcall:congestion", `\N`, `\N`},
+				{"application:callbackdisa", "12", inside},
+				{"application:disa", `\N`, inside},
+				{"application:directory", inside, ""},
+				{"application:voicemailmain", inside, ""},
+				{"application:faxtomail", "a@b.example", ""},
+				{"outcall", "1", "0123456789"},
+				{"application:password", "1", ""},
+				{"queue", "1", "1;2;{}"},
+				{"user", "x", ""},
+				{"application:faxtomail", "nobody", ""},
+				{"extension", "1 00", "nowhere"},
 			} {
 				id := fmt.Sprint(800 + i)
 				d.add("incall", "id", id, "tenant_uuid", fournier)

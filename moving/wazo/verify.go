@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,13 +45,35 @@ type Kind struct {
 
 // kinds are the tables of the dump that become one of ours, row by row.
 var kinds = [][2]string{
-	{"auth_tenant", "auth_tenant"}, {"auth_user", "auth_user"}, {"auth_email", "auth_email"}, {"auth_policy", "auth_policy"}, {"auth_refresh_token", "auth_refresh_token"},
-	{"context", "confd_context"}, {"userfeatures", "confd_user"}, {"linefeatures", "confd_line"}, {"extensions", "confd_extension"}, {"voicemail", "confd_voicemail"},
-	{"endpoint_sip", "(SELECT uuid FROM confd_endpoint_sip UNION ALL SELECT uuid FROM confd_endpoint_sip_template)"}, {"usercustom", "confd_endpoint_custom"},
-	{"groupfeatures", "confd_group"}, {"incall", "confd_incall"}, {"outcall", "confd_outcall"}, {"trunkfeatures", "confd_trunk"}, {"ivr", "confd_ivr"},
-	{"schedule", "confd_schedule"}, {"conference", "confd_conference"}, {"parking_lot", "confd_parkinglot"}, {"paging", "confd_paging"}, {"moh", "confd_moh"},
-	{"rightcall", "confd_callpermission"}, {"pickup", "confd_callpickup"}, {"application", "confd_application"}, {"func_key_mapping", "confd_func_key"},
-	{"phone_number", "confd_phone_number"}, {"user_line", "confd_user_line"}, {"line_extension", "confd_line_extension"},
+	{"auth_tenant", "auth_tenant"},
+	{"auth_user", "auth_user"},
+	{"auth_email", "auth_email"},
+	{"auth_policy", "auth_policy"},
+	{"auth_refresh_token", "auth_refresh_token"},
+	{"context", "confd_context"},
+	{"userfeatures", "confd_user"},
+	{"linefeatures", "confd_line"},
+	{"extensions", "confd_extension"},
+	{"voicemail", "confd_voicemail"},
+	{"endpoint_sip", "(SELECT uuid FROM confd_endpoint_sip UNION ALL SELECT uuid FROM confd_endpoint_sip_template)"},
+	{"usercustom", "confd_endpoint_custom"},
+	{"groupfeatures", "confd_group"},
+	{"incall", "confd_incall"},
+	{"outcall", "confd_outcall"},
+	{"trunkfeatures", "confd_trunk"},
+	{"ivr", "confd_ivr"},
+	{"schedule", "confd_schedule"},
+	{"conference", "confd_conference"},
+	{"parking_lot", "confd_parkinglot"},
+	{"paging", "confd_paging"},
+	{"moh", "confd_moh"},
+	{"rightcall", "confd_callpermission"},
+	{"pickup", "confd_callpickup"},
+	{"application", "confd_application"},
+	{"func_key_mapping", "confd_func_key"},
+	{"phone_number", "confd_phone_number"},
+	{"user_line", "confd_user_line"},
+	{"line_extension", "confd_line_extension"},
 }
 
 // oldPolicies is the query of who holds which policies there: w_held.
@@ -65,8 +88,10 @@ func remember(ctx context.Context, tx store.Conn) error {
 			return err
 		}
 	}
-	for _, s := range []string{"CREATE INDEX w_was_gp ON w_was_group_policy (group_uuid)", "CREATE INDEX w_was_up ON w_was_user_policy (user_uuid)",
-		"CREATE INDEX w_was_pa ON w_was_policy_access (policy_uuid)"} {
+	for _, s := range []string{
+		"CREATE INDEX w_was_gp ON w_was_group_policy (group_uuid)", "CREATE INDEX w_was_up ON w_was_user_policy (user_uuid)",
+		"CREATE INDEX w_was_pa ON w_was_policy_access (policy_uuid)",
+	} {
 		if _, err := tx.Exec(ctx, s); err != nil {
 			return err
 		}
@@ -115,7 +140,6 @@ func verify(ctx context.Context, tx store.Conn, documented []string) (*Verificat
 		same[key] = append(same[key], p.Name)
 	}
 	found := map[decision][]string{}
-	var differ []decision
 	for _, key := range order {
 		before, err := oldRules(all(was, key[0]))
 		if err != nil {
@@ -125,27 +149,27 @@ func verify(ctx context.Context, tx store.Conn, documented []string) (*Verificat
 		if err != nil {
 			return nil, fmt.Errorf("what %s may do: %w", same[key][0], err)
 		}
-		for _, access := range operations {
-			did, does := before(access), now.Allows(access, acl.Binding{User: myself})
-			n := int64(len(same[key]))
-			v.Decided += n
-			if did {
-				v.Allowed += n
-			}
-			if did != does {
-				d := decision{access, did}
-				if found[d] == nil {
-					differ = append(differ, d)
-				}
-				found[d] = append(found[d], same[key]...)
-			}
-		}
+		v.decide(operations, before, now, same[key], found)
 	}
-	for _, d := range differ {
+	for _, d := range slices.SortedFunc(maps.Keys(found), func(a, b decision) int { return strings.Compare(a.access, b.access) }) {
 		access := strings.NewReplacer(myself, "{oneself}", another, "{another}").Replace(d.access)
 		v.Differences = append(v.Differences, Difference{access, d.was, !d.was, len(found[d]), found[d][:min(len(found[d]), shownLeft)]})
 	}
 	return v, v.count(ctx, tx)
+}
+
+// decide decides users who hold the same with all operations, and adds to what was found for whom something differs.
+func (v *Verification) decide(operations []string, before func(access string) bool, now *acl.Set, users []string, found map[decision][]string) {
+	for _, access := range operations {
+		did, does := before(access), now.Allows(access, acl.Binding{User: myself})
+		v.Decided += int64(len(users))
+		if did {
+			v.Allowed += int64(len(users))
+		}
+		if did != does {
+			found[decision{access, did}] = append(found[decision{access, did}], users...)
+		}
+	}
 }
 
 // decision is what the old rules said of an access, where ours say something else.
@@ -221,9 +245,11 @@ func oldRules(patterns []string) (func(access string) bool, error) {
 			allow = append(allow, text)
 		}
 	}
-	any := func(of []string) (*regexp.Regexp, error) { return regexp.Compile("^(?:" + strings.Join(of, "|") + ")$") }
-	may, err := any(allow)
-	mayNot, errNot := any(deny)
+	alternatives := func(of []string) (*regexp.Regexp, error) {
+		return regexp.Compile("^(?:" + strings.Join(of, "|") + ")$")
+	}
+	may, err := alternatives(allow)
+	mayNot, errNot := alternatives(deny)
 	return func(access string) bool { return may.MatchString(access) && !mayNot.MatchString(access) }, errors.Join(err, errNot)
 }
 
