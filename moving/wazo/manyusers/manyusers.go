@@ -42,7 +42,8 @@ var person = []struct {
 		"uuid", "00000000-0000-4000-8007-%012[1]d", "key", "password", "value", "secret%[1]d", "endpoint_sip_section_uuid", "00000000-0000-4000-8004-%012[1]d",
 	}},
 	{"endpoint_sip_section_option", "value", "fakgg4ny", []string{
-		"uuid", "00000000-0000-4000-8008-%012[1]d", "key", "callerid", "value", `"Number %[1]d" <%[1]d>`, "endpoint_sip_section_uuid", "00000000-0000-4000-8005-%012[1]d",
+		"uuid", "00000000-0000-4000-8008-%012[1]d", "key", "callerid", "value", `"Number %[1]d" <%[1]d>`,
+		"endpoint_sip_section_uuid", "00000000-0000-4000-8005-%012[1]d",
 	}},
 	{"endpoint_sip_template", "child_uuid", "b535f7e6-4044-4eb4-acac-5645680162a5", []string{"child_uuid", "00000000-0000-4000-8003-%012[1]d"}},
 	{"linefeatures", "id", "1", []string{
@@ -51,7 +52,9 @@ var person = []struct {
 	{"extensions", "id", "1", []string{"id", "%[1]d", "exten", "%[1]d", "typeval", "%[1]d"}},
 	{"user_line", "user_id", "1", []string{"user_id", "%[1]d", "line_id", "%[1]d"}},
 	{"line_extension", "line_id", "1", []string{"line_id", "%[1]d", "extension_id", "%[1]d"}},
-	{"dialaction", "categoryval", "1", []string{"event", "busy", "category", "user", "categoryval", "%[1]d", "action", "voicemail", "actionarg1", "%[1]d", "actionarg2", "b"}},
+	{"dialaction", "categoryval", "1", []string{
+		"event", "busy", "category", "user", "categoryval", "%[1]d", "action", "voicemail", "actionarg1", "%[1]d", "actionarg2", "b",
+	}},
 	{"auth_user_group", "user_uuid", "31f50e67-aeca-4867-abe6-813a7785b7d9", []string{"user_uuid", "00000000-0000-4000-8001-%012[1]d"}},
 }
 
