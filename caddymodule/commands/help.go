@@ -16,7 +16,7 @@ var groups = []struct {
 	names []string
 }{
 	{"The gateway", []string{"run", "reload", "stop", "validate", "version"}},
-	{"The installation", []string{"doctor", "backup", "restore", "certificate", "admin", "demo"}},
+	{"The installation", []string{"doctor", "backup", "restore", "import", "certificate", "admin", "demo"}},
 	{"Who may do what", []string{"user", "group", "policy", "tenant", "token"}},
 	{"Asterisk", []string{"apply", "asterisk"}},
 }

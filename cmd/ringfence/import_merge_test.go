@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -110,6 +111,12 @@ func TestMergeATenant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			endpoints := old.Do(t, "GET", "/api/confd/1.1/endpoints/sip", oldToken, "", resttest.In(tenant)).Want(200).Body
+			for _, m := range regexp.MustCompile(`"password","([^"]+)"`).FindAllStringSubmatch(endpoints, -1) {
+				if strings.Contains(out+string(names), m[1]) {
+					t.Error("a password of a telephone is in the report, or in the file of names")
+				}
+			}
 			compared, here := 0, shownBy(t, p, token, into, names, 1)
 			for kind, want := range shownBy(t, old, oldToken, tenant, names, 0) {
 				if kind == "/endpoints/sip/templates" || kind == "/sounds" {
@@ -197,6 +204,8 @@ func more(t *testing.T, p *gatewaytest.Process, token, tenant string) {
 	set("/users/"+bob.Text("uuid")+"/forwards", `{"noanswer":{"enabled":true,"destination":"123"}}`)
 	set("/users/"+bob.Text("uuid")+"/funckeys", `{"keys":{"1":{"destination":{"type":"user","user_id":`+ada.Text("id")+`}},"2":{"destination":{"type":"parking","parking_lot_id":`+
 		fmt.Sprint(lot.JSON("id"))+`}}}}`)
+	number := create("/phone-numbers", `{"number":"+15550100"}`).Text("uuid")
+	set("/phone-numbers/main", `{"phone_number_uuid":"`+number+`"}`)
 	do := func(method, path, body string, want int) resttest.Answer {
 		t.Helper()
 		return p.Do(t, method, "/api/auth/0.1"+path, token, body, in).Want(want)

@@ -54,6 +54,9 @@ func (j *Job) Run(ctx context.Context) error {
 	}
 	var made []*extension
 	for _, x := range j.extensions {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		ok, err := j.whole(x.row, kindExtensions, j.extension(ctx, x))
 		if err != nil {
 			return err

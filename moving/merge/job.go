@@ -70,14 +70,44 @@ func (j *Job) Run(ctx context.Context) (err error) {
 	}{{j.kinds, j.make}, {linksInOrder(links), j.link}, {j.kinds, j.complete}} {
 		for _, k := range pass.kinds {
 			for _, o := range j.objects[k] {
-				if err := pass.do(ctx, k, o); err != nil {
+				err := ctx.Err()
+				if err == nil {
+					err = pass.do(ctx, k, o)
+				}
+				if err != nil {
 					return fmt.Errorf("%s %s: %w", k.path, called(o), err)
 				}
 				j.step()
 			}
 		}
 	}
+	if err := j.settings(ctx); err != nil {
+		return err
+	}
 	return j.logins(ctx)
+}
+
+// settings brings what a tenant has beside its objects: its main number, and whether voicemails become texts.
+func (j *Job) settings(ctx context.Context) error {
+	for path, body := range map[string]func(o object) any{
+		"/phone-numbers/main": func(o object) any {
+			if id := j.names.find("phone-numbers", "uuid", o["uuid"]); id != nil {
+				return object{"phone_number_uuid": id}
+			}
+			return nil
+		},
+		"/voicemails/transcription": func(o object) any { return object{"enabled": o["enabled"] == true} },
+	} {
+		var there object
+		err := j.From.Call(ctx, http.MethodGet, confd+path, nil, &there)
+		if err == nil && body(there) != nil {
+			err = j.To.Call(ctx, http.MethodPut, confd+path, body(there), nil)
+		}
+		if _, refused := report.Refused(err); err != nil && !refused {
+			return err
+		}
+	}
+	return nil
 }
 
 func (j *Job) step() {
@@ -179,13 +209,18 @@ func (j *Job) read(ctx context.Context) error {
 	if err := j.pairTemplates(ctx); err != nil {
 		return err
 	}
+	return j.tellElsewhere(ctx)
+}
+
+// tellElsewhere tells of the objects of kinds that are not here.
+func (j *Job) tellElsewhere(ctx context.Context) error {
 	for _, path := range elsewhere {
 		if slices.ContainsFunc(j.kinds, func(k *kind) bool { return k.path == path }) {
 			continue
 		}
-		all, err := old(ctx, j.From, confd+"/"+path)
-		if err != nil {
-			return err
+		all, err := j.From.All(ctx, confd+"/"+path, url.Values{})
+		if refused, is := errors.AsType[*operator.RefusedError](err); err != nil && (!is || refused.Status >= http.StatusInternalServerError) {
+			return err // it has none, or only its master tenant may read them
 		}
 		for _, o := range all {
 			j.Report.Leave(report.Left{Kind: path, Object: called(o), Reason: "they are not here"})

@@ -40,8 +40,8 @@ type link struct {
 	body *rest.Schema
 }
 
-// otherSides are links that another kind makes too, from its side.
-var otherSides = []string{"users/groups"}
+// told are links that another kind makes too, from its side, or that an attribute of the object makes.
+var told = []string{"users/groups", "users/funckeys/templates"}
 
 // plan returns the kinds that the operations of a service declare, in the order in which their objects can be made.
 func plan(operations []rest.Operation) []*kind {
@@ -94,13 +94,16 @@ func addTo(kinds map[string]*kind, put, get *rest.Operation) {
 	collection, below, found := strings.Cut(put.Path[1:], "/{")
 	_, below, more := strings.Cut(below, "}/")
 	k := kinds[collection]
-	if !found || !more || k == nil || slices.Contains(otherSides, collection+"/"+below) {
+	path, param, pair := strings.Cut(below, "/{")
+	if !found || !more || k == nil || slices.Contains(told, collection+"/"+path) {
 		return
 	}
-	path, param, pair := strings.Cut(below, "/{")
 	switch {
 	case pair && strings.HasSuffix(param, "}"):
 		to := kinds[path]
+		if to == nil { // members/users
+			to = kinds[path[strings.LastIndex(path, "/")+1:]]
+		}
 		if to == nil || slices.ContainsFunc(k.links, func(l link) bool { return l.path == path }) {
 			return
 		}

@@ -2,7 +2,8 @@ package wazo
 
 // What the tests outside see of the inside.
 var (
-	Array = array
+	Translate = translate
+	Array     = array
 )
 
 // Folder returns where the job works.
