@@ -81,6 +81,20 @@ func TestDefaultCaddyfileIsFormatted(t *testing.T) {
 	}
 }
 
+// What an import prints for the Caddyfile can be pasted there.
+func TestImportedPoliciesAdapt(t *testing.T) {
+	block, err := os.ReadFile("../moving/wazo/testdata/policies.caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := adapted(t, "{\nringfence {\n"+string(block)+"}\n}\n:80 {\n}")
+	for _, want := range []string{`"slug": "wazo_default_admin_policy"`, `"!confd.wizard.#"`, `"all_users_policies": [`, `"slug": "wazo_default_admin_group"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %s in %s", want, got)
+		}
+	}
+}
+
 // An error names its place and what would be right.
 func TestCaddyfileErrors(t *testing.T) {
 	app := func(options string) string { return "{\nringfence {\n" + options + "\n}\n}\n:80 {\n}\n" }

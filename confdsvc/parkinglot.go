@@ -175,9 +175,10 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 	return err
 }
 
-// inContext reads the lots with a number in a context.
+// inContext reads the lots with a number in a context, from the lots: a context may have a hundred thousand numbers. SQLite joins in the order of
+// CROSS JOIN; it means nothing to PostgreSQL.
 const inContext = `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
-	JOIN confd_parkinglot_extension px ON px.parkinglot_id = p.id JOIN confd_extension x ON x.id = px.extension_id WHERE x.context = $1`
+	CROSS JOIN confd_parkinglot_extension px CROSS JOIN confd_extension x WHERE px.parkinglot_id = p.id AND x.id = px.extension_id AND x.context = $1`
 
 func lotsIn(ctx context.Context, c store.Conn, in string) ([]*ParkingLot, error) {
 	return store.Select[*ParkingLot](ctx, c, inContext, in)

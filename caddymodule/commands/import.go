@@ -1,15 +1,22 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/backup"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/moving/wazo"
 )
 
@@ -32,7 +39,7 @@ docs/moving.md has the steps.
 
 func importWazoCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "wazo <file>",
+		Use:   "wazo [<file>]",
 		Short: "Makes an installation of a backup of a Wazo platform",
 		Long: `
 Reads the platform's own backup of its database (db.tgz), or the dump in it, or
@@ -44,8 +51,16 @@ People keep their passwords, telephones theirs, and applications stay logged in.
 What is not here, or cannot be said exactly, is left out and told: read it first,
 with --dry-run, which writes nothing.
 
-    ringfence import wazo db.tgz --dry-run
+    ringfence import wazo db.tgz --dry-run --verify
     ringfence import wazo db.tgz
+    ringfence import wazo --files /srv/unpacked-data.tgz
+
+--from reads the database of a platform that runs instead of a file, in one
+snapshot and without writing. PGPASSWORD may have its password.
+
+--files copies music, sounds, voicemails and recordings of a folder into which
+the platform's data.tgz was unpacked, into the folders that the gateway would use
+with the same environment. Without a file it does only that, as often as you like.
 ` + mergeHelp,
 		Args:         cobra.MaximumNArgs(1),
 		SilenceUsage: true,
@@ -54,6 +69,9 @@ with --dry-run, which writes nothing.
 	cmd.Flags().Bool("dry-run", false, "Only tell what would be done")
 	cmd.Flags().Bool("replace", false, "Throw away what the database has")
 	cmd.Flags().Bool("json", false, "Tell it as JSON, whole")
+	cmd.Flags().Bool("verify", false, "Decide each user with each operation by the platform's rules too, and tell what differs")
+	cmd.Flags().String("from", "", "Read the platform's own database: postgres://user@host/asterisk")
+	cmd.Flags().String("files", "", "Copy the files of a folder into which the platform's data.tgz was unpacked")
 	addPlaceFlags(cmd)
 	addMergeFlags(cmd)
 	return cmd
@@ -61,21 +79,32 @@ with --dry-run, which writes nothing.
 
 func importWazo(cmd *cobra.Command, args []string) (err error) {
 	if merges(cmd) {
+		for _, name := range []string{"from", "files", "verify"} {
+			if cmd.Flags().Changed(name) {
+				return fmt.Errorf("--%s is for the import of a whole installation, not for one tenant", name)
+			}
+		}
 		return mergeWazo(cmd, args)
-	}
-	if len(args) == 0 {
-		return errors.New("name the file of the backup, or a platform that runs with --api and --tenant")
 	}
 	ctx, stop := untilInterrupted(cmd)
 	defer stop()
 	defer func() { err = interrupted(ctx, err, "nothing was imported") }()
 	options, replace, dry := backupOptions(cmd), flagOf(cmd, "replace") == "true", flagOf(cmd, "dry-run") == "true"
+	from, files := flagOf(cmd, "from"), flagOf(cmd, "files")
+	if err := askedFor(args, from, files, dry); err != nil {
+		return err
+	}
+	if len(args) == 0 && from == "" {
+		return copyFiles(cmd, files, options)
+	}
 	if !dry {
 		if err := backup.Check(ctx, options, replace); err != nil {
 			return err
 		}
 	}
-	job := &wazo.Job{File: args[0], SealingKeys: options.SealingKeys, Program: options.Program}
+	job := &wazo.Job{
+		File: strings.Join(args, ""), From: from, SealingKeys: options.SealingKeys, Program: options.Program, Verify: flagOf(cmd, "verify") == "true",
+	}
 	if job.Accesses, err = documentedAccesses(); err != nil {
 		return err
 	}
@@ -89,18 +118,66 @@ func importWazo(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	if flagOf(cmd, "json") == "true" {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(&job.Report)
+	if err := tellImport(cmd, &job.Report, dry); err != nil || files == "" {
+		return err
 	}
-	if err := job.Report.Print(cmd.OutOrStdout()); err != nil {
+	return copyFiles(cmd, files, options)
+}
+
+// askedFor refuses what cannot be meant.
+func askedFor(args []string, from, files string, dry bool) error {
+	switch {
+	case len(args) == 1 && from != "":
+		return errors.New("name a file, or the platform's database with --from, not both")
+	case len(args) == 0 && from == "" && files == "":
+		return errors.New("name the file of the backup, or a platform that runs with --api and --tenant, its database with --from, or its files with --files")
+	case files != "" && dry:
+		return errors.New("--files copies; leave --dry-run out")
+	}
+	return nil
+}
+
+func tellImport(cmd *cobra.Command, report *wazo.Report, dry bool) error {
+	if flagOf(cmd, "json") == "true" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+	}
+	if err := report.Print(cmd.OutOrStdout()); err != nil {
 		return err
 	}
 	done := "Imported: start the gateway. Keep this report."
 	if dry {
 		done = "Nothing was written: this was a dry run."
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", done)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", done)
 	return err
+}
+
+// copyFiles copies the platform's files to where a gateway with the same environment has them.
+func copyFiles(cmd *cobra.Command, from string, options backup.Options) (err error) {
+	ctx, stop := untilInterrupted(cmd)
+	defer stop()
+	defer func() { err = interrupted(ctx, err, "run it again to go on") }()
+	db, err := open.Open(ctx, options.Database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	folder := func(env, name string) string {
+		return cmp.Or(os.Getenv(env), filepath.Join(options.Data, "asterisk", name))
+	}
+	files := &wazo.Files{
+		DB: db, From: from, Voicemail: folder("RINGFENCE_VOICEMAIL_FOLDER", "voicemail"), Recordings: filepath.Join(options.Data, "recordings"),
+		Audio: confdsvc.AudioFolders{
+			MOH: audio.Folder(folder("RINGFENCE_MOH_FOLDER", "moh")), Sounds: audio.Folder(folder("RINGFENCE_SOUNDS_FOLDER", "sounds")),
+		},
+	}
+	if err := files.Copy(ctx); err != nil {
+		return err
+	}
+	if flagOf(cmd, "json") == "true" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(files)
+	}
+	return files.Print(cmd.OutOrStdout())
 }
 
 // restored restores what the import has made. Its options are those of the command.

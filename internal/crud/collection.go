@@ -37,6 +37,7 @@ type table interface {
 	entity() *declaration.Entity
 	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	objects() *rights.Objects
+	mend(ctx context.Context, c store.Conn, how mender) error
 	mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error
 	leads(path string) bool
 	addLeading(ctx context.Context, c store.Conn, l *leading) error

@@ -217,6 +217,7 @@ type documents interface {
 	entity() *declaration.Entity
 	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
+	mend(ctx context.Context, c store.Conn, how mender) error
 }
 
 // Entities returns what the collections are, in the order of their paths.

@@ -23,13 +23,15 @@ var statements embed.FS
 
 // Job makes a backup of ours of a dump.
 type Job struct {
-	// File is the dump: see withRows.
-	File string
+	// File is the dump: see withRows. From, if set, is the address of the platform's own database instead.
+	File, From string
 	// Accesses are the documented accesses of our services, with {name} for a variable word: those over which a wildcard within a word is written
 	// out.
 	Accesses []string
 	// SealingKeys are the keys of what is sealed; without them a new one is made, and is in the backup.
 	SealingKeys string
+	// Verify compares what users may do there and here.
+	Verify bool
 	// Program is the version of this program.
 	Program string
 
@@ -74,17 +76,22 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 	if err := db.Migrate(ctx); err != nil {
 		return err
 	}
-	err = withRows(ctx, j.File, func(text io.Reader) error {
+	read := func(text io.Reader) error {
 		return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 			return (&spool{ctx: ctx, tx: tx, seen: map[string]bool{}, job: j}).fill(text)
 		})
-	})
+	}
+	if j.From != "" {
+		err = fromServer(ctx, j.From, read)
+	} else {
+		err = withRows(ctx, j.File, read)
+	}
 	if err != nil {
 		return err
 	}
 	masters, err := store.Get[int](ctx, db, `SELECT count(*) FROM w_auth_tenant WHERE uuid = parent_uuid`)
 	if err == nil && masters != 1 {
-		err = fmt.Errorf("%s: it has %d tenants without one above, and must have one, the master tenant", j.File, masters)
+		err = fmt.Errorf("the dump has %d tenants without one above, and must have one, the master tenant", masters)
 	}
 	if err != nil {
 		return err
@@ -94,17 +101,35 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 	if err := box.Prepare(ctx, db); err != nil {
 		return err
 	}
-	return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err = db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if j.Verify {
+			if err := remember(ctx, tx); err != nil {
+				return err
+			}
+		}
 		if err := refuse(ctx, tx); err != nil {
 			return fmt.Errorf("looking for options that are refused: %w", err)
 		}
-		if err := run(ctx, tx); err != nil {
-			return err
-		}
+		return run(ctx, tx)
+	})
+	if err == nil {
+		err = mend(ctx, db)
+	}
+	if err != nil {
+		return err
+	}
+	return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := seal(ctx, tx, box); err != nil {
 			return fmt.Errorf("sealing secrets: %w", err)
 		}
-		return j.Report.fill(ctx, tx)
+		if err := j.Report.fill(ctx, tx); err != nil || !j.Verify {
+			return err
+		}
+		j.Report.Verification, err = verify(ctx, tx, j.Accesses)
+		if err == nil {
+			j.Report.counts()
+		}
+		return err
 	})
 }
 
@@ -114,8 +139,13 @@ func run(ctx context.Context, tx store.Conn) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `CREATE TABLE w_decide (nth integer PRIMARY KEY, tenant text, object text, reason text)`); err != nil {
-		return err
+	for _, s := range []string{
+		`CREATE TABLE w_decide (nth integer PRIMARY KEY, tenant text, object text, reason text)`,
+		`CREATE INDEX w_left_of ON w_left (source)`,
+	} {
+		if _, err := tx.Exec(ctx, s); err != nil {
+			return err
+		}
 	}
 	for _, f := range files {
 		text, err := statements.ReadFile("sql/" + f.Name())
@@ -124,7 +154,7 @@ func run(ctx context.Context, tx store.Conn) error {
 		}
 		for one := range strings.SplitSeq(string(text), ";\n") {
 			for _, s := range directed(strings.TrimSpace(one)) {
-				if _, err := tx.Exec(ctx, s); err != nil {
+				if err := execute(ctx, tx, s); err != nil {
 					return fmt.Errorf("%s: %.60q: %w", f.Name(), s, err)
 				}
 			}

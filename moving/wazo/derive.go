@@ -20,10 +20,15 @@ import (
 
 // derived add columns to the rows of tables, before they are kept: what SQL cannot say.
 var derived = map[string]func(s *spool, row map[string]*string) error{
-	"auth_user":   canonical("username", "login"),
-	"auth_email":  canonical("address", "login"),
-	"auth_group":  canonical("name", "name_key"),
-	"auth_policy": canonical("name", "name_key"),
+	"auth_user": canonical("username", "login"),
+	"auth_email": func(s *spool, row map[string]*string) error {
+		if len(emailSchema.Validate("", text(row["address"]))) > 0 {
+			return leaveError("it is no e-mail address")
+		}
+		return canonical("address", "login")(s, row)
+	},
+	"auth_group":  named("auth_group"),
+	"auth_policy": named("auth_policy"),
 	"auth_access": func(s *spool, row map[string]*string) error {
 		patterns, reason := translate(text(row["access"]), s.job.Accesses)
 		row["patterns"] = jsonText(patterns)
@@ -46,13 +51,16 @@ var derived = map[string]func(s *spool, row map[string]*string) error{
 		}
 		return nil
 	},
-	"voicemail": func(_ *spool, row map[string]*string) error {
+	"voicemail": func(s *spool, row map[string]*string) error {
 		pairs, err := array(cmp.Or(text(row["options"]), "{}"))
-		if err == nil && slices.ContainsFunc(pairs, func(pair []string) bool { return len(pair) != 2 }) {
-			err = errors.New("the options of a voicemail are not pairs")
+		if err != nil || slices.ContainsFunc(pairs, func(pair []string) bool { return len(pair) != 2 }) {
+			pairs, err = nil, s.tell("w_mended", tables["voicemail"], row, "options: are not pairs: none now")
 		}
 		row["pairs"] = jsonText(append([][]string{}, pairs...))
 		return err
+	},
+	"ivr_choice": func(_ *spool, row map[string]*string) error {
+		return accepted(choiceSchema, map[string]any{"exten": text(row["exten"]), "destination": map[string]any{"type": "none"}})
 	},
 	"queuemember": func(_ *spool, row map[string]*string) error {
 		if number, ok := strings.CutPrefix(text(row["interface"]), "Local/"); ok {
@@ -82,7 +90,22 @@ var derived = map[string]func(s *spool, row map[string]*string) error{
 	"schedule_time": func(s *spool, row map[string]*string) error {
 		start, end, _ := strings.Cut(text(row["hours"]), "-")
 		row["start"], row["end"] = &start, &end
-		row["days"], row["dates"], row["of_months"] = numbers(row["weekdays"], 7), numbers(row["monthdays"], 31), numbers(row["months"], 12)
+		lists := map[string]*string{}
+		for _, l := range []struct {
+			from, to string
+			last     int
+		}{{"weekdays", "days", 7}, {"monthdays", "dates", 31}, {"months", "of_months", 12}} {
+			if lists[l.to] = numbers(row[l.from], l.last); lists[l.to] == nil {
+				return leaveError("its " + l.from + " are no numbers")
+			}
+			row[l.to] = lists[l.to]
+		}
+		if err := accepted(periodSchema, map[string]any{
+			"hours_start": start, "hours_end": end, "week_days": json.RawMessage(*row["days"]), "month_days": json.RawMessage(*row["dates"]),
+			"months": json.RawMessage(*row["of_months"]),
+		}); err != nil {
+			return err
+		}
 		return destination("action", "actionid", "actionargs")(s, row)
 	},
 }
@@ -94,27 +117,25 @@ func orNull(s string) *string {
 	return &s
 }
 
-// numbers returns a JSON list of numbers and ranges of numbers, up to the last; all of them for null.
+// numbers returns a JSON list of numbers and ranges of numbers, up to the last; all of them for null, and nil if it is no such list.
 func numbers(list *string, last int) *string {
 	var out []int
-	for part := range strings.SplitSeq(text(list), ",") {
+	for part := range strings.SplitSeq(cmp.Or(strings.TrimSpace(text(list)), "1-"+strconv.Itoa(last)), ",") {
 		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
 		if !isRange {
 			to = from
 		}
 		a, errA := strconv.Atoi(from)
 		b, errB := strconv.Atoi(to)
-		if errors.Join(errA, errB) != nil {
-			continue
+		if errors.Join(errA, errB) != nil || a < 1 || b > last || a > b {
+			return nil
 		}
-		for n := max(a, 1); n <= min(b, last); n++ {
+		for n := a; n <= b; n++ {
 			out = append(out, n)
 		}
 	}
-	if out == nil {
-		return numbers(new("1-"+strconv.Itoa(last)), last)
-	}
-	return jsonText(out)
+	slices.Sort(out)
+	return jsonText(slices.Compact(out))
 }
 
 // refreshToken adds what is kept of a refresh token. There it is the UUID of its row, in clear; here the row is found by its digest, and gets another
@@ -147,6 +168,26 @@ func jsonText(v any) *string {
 	}
 	s := string(out)
 	return &s
+}
+
+// named adds what groups and policies are told apart by, and makes their slugs such as ours may be.
+func named(of string) func(*spool, map[string]*string) error {
+	return func(s *spool, row map[string]*string) error {
+		slug := strings.Map(func(r rune) rune {
+			if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+				return r
+			}
+			return '_'
+		}, text(row["slug"]))
+		if slug != text(row["slug"]) || slug == "" {
+			slug = cmp.Or(slug, text(row["uuid"]))
+			if err := s.tell("w_mended", tables[of], row, "slug: has other signs than letters, digits, - and _: "+slug+" now"); err != nil {
+				return err
+			}
+			row["slug"] = &slug
+		}
+		return canonical("name", "name_key")(s, row)
+	}
 }
 
 // canonical adds the form of a name in which names are compared; none, if it cannot be a name.

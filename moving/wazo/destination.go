@@ -1,6 +1,8 @@
 package wazo
 
 import (
+	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -21,6 +23,9 @@ func destination(action, first, second string) func(*spool, map[string]*string) 
 			return nil
 		}
 		d := leads(*row[action], text(row[first]), text(row[second]))
+		if d.reason == "" {
+			d.check()
+		}
 		row["type"], row["sub"], row["keys"], row["reason"] = &d.kind, &d.sub, jsonText(d.keys), orNull(d.reason)
 		if d.target != "" {
 			row["target"] = &d.target
@@ -34,6 +39,11 @@ func destination(action, first, second string) func(*spool, map[string]*string) 
 		return nil
 	}
 }
+
+// tenantsSounds is where the platform has a tenant's own sounds, which are named there by their paths, and here by category and name.
+var tenantsSounds = regexp.MustCompile(`^/var/lib/wazo/sounds/tenants/[0-9a-f-]{36}/`)
+
+func soundOf(name string) string { return tenantsSounds.ReplaceAllString(name, "") }
 
 // toObject are the actions that lead to an object, with the key that names it, and whether that is a number.
 var toObject = map[string]struct{ kind, key string }{
@@ -59,7 +69,7 @@ func leads(action, first, second string) led {
 		return led{kind: "extension", keys: map[string]any{"exten": first, "context": second}}
 	case "sound":
 		return led{kind: "sound", keys: map[string]any{
-			"filename": first, "skip": strings.Contains(second, "skip"), "no_answer": strings.Contains(second, "noanswer"),
+			"filename": soundOf(first), "skip": strings.Contains(second, "skip"), "no_answer": strings.Contains(second, "noanswer"),
 		}}
 	case "custom":
 		return led{kind: "custom", keys: map[string]any{"command": first}}
@@ -108,9 +118,24 @@ func (d *led) more(second string) {
 	}
 }
 
+// subKeys are the attributes that tell kinds of destinations of one type apart.
+var subKeys = map[string]string{"hangup": "cause", "application": "application"}
+
+// check finds out whether our service takes the destination.
+func (d *led) check() {
+	body := maps.Clone(d.keys)
+	body["type"] = d.kind
+	if d.sub != "" {
+		body[subKeys[d.kind]] = d.sub
+	}
+	if err := accepted(destinationSchema, body); err != nil {
+		d.reason = "leads to " + d.kind + ", and cannot be here: " + err.Error()
+	}
+}
+
 // seconds reads a time, or returns nil.
 func seconds(text string) any {
-	if n, err := strconv.ParseFloat(text, 64); err == nil {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
 		return n
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path"
 	"strings"
+
+	"github.com/ringfence/ringfence/internal/store/postgres"
 )
 
 // archiveMagic begins what pg_dump -Fc writes.
@@ -45,6 +47,26 @@ func withRows(ctx context.Context, name string, read func(text io.Reader) error)
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	return nil
+}
+
+// fromServer calls read with the rows of a running platform's database, of one snapshot, in the form of a dump. It writes nothing there.
+func fromServer(ctx context.Context, address string, read func(text io.Reader) error) error {
+	out, in := io.Pipe()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		err := postgres.CopyOut(ctx, address, func(name string) bool { return tables[name].kept() }, in)
+		done <- err
+		_ = in.CloseWithError(err)
+	}()
+	err := read(out)
+	stop()
+	_ = out.Close()
+	if failed := <-done; failed != nil && (err == nil || errors.Is(err, failed)) {
+		return failed
+	}
+	return err
 }
 
 // opened unpacks a file until a dump is left, and returns its beginning too.

@@ -2,8 +2,7 @@ package wazo
 
 // What the tests outside see of the inside.
 var (
-	Translate = translate
-	Array     = array
+	Array = array
 )
 
 // Folder returns where the job works.

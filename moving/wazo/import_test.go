@@ -57,11 +57,16 @@ func imported(t *testing.T, database func(t *testing.T, data string) string) ins
 			t.Error(err)
 		}
 	})
-	file, err := job.Make(t.Context())
-	if err != nil {
+	if _, err := job.Make(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	f, err := backup.Open(t.Context(), file)
+	return restored(t, job, database)
+}
+
+// restored restores what a job has made, and has services on it.
+func restored(t *testing.T, job *wazo.Job, database func(t *testing.T, data string) string) installation {
+	t.Helper()
+	f, err := backup.Open(t.Context(), filepath.Join(job.Folder(), "backup.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}

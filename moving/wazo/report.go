@@ -20,6 +20,12 @@ type Report struct {
 	Tables []Table `json:"tables"`
 	// Left are the rows that were left out one by one.
 	Left []Left `json:"left_out"`
+	// Corrected are attributes that could not be here as they were, by the table of ours that has them, or that of the dump.
+	Corrected []Left `json:"corrected"`
+	// Policies is the part of a Caddyfile that makes the platform's own policies go on, or "".
+	Policies string `json:"policies"`
+	// Verification compares with the old rules, if the job asks for that.
+	Verification *Verification `json:"verification,omitempty"`
 	// Written are the rows of ours by table and tenant.
 	Written []Written `json:"written"`
 }
@@ -86,9 +92,18 @@ func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 	if err != nil {
 		return err
 	}
+	r.Corrected, err = store.Select[Left](ctx, tx, `SELECT source, `+tenantName+` AS tenant, coalesce(object, '') AS object, coalesce(reason, '') AS reason
+		FROM w_mended ORDER BY source, rowid`)
+	if err != nil {
+		return err
+	}
+	if r.Policies, err = configuredPolicies(ctx, tx); err != nil {
+		return err
+	}
 	for _, l := range r.Left {
-		i := slices.IndexFunc(r.Tables, func(t Table) bool { return t.Name == l.Table })
-		r.Tables[i].Left++
+		if i := slices.IndexFunc(r.Tables, func(t Table) bool { return t.Name == l.Table }); i >= 0 {
+			r.Tables[i].Left++
+		}
 	}
 	slices.SortFunc(r.Tables, func(a, b Table) int { return cmp.Compare(a.Name, b.Name) })
 	ours, err := store.Select[string](ctx, tx, `SELECT m.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) c
@@ -121,12 +136,14 @@ func (r *Report) Print(w io.Writer) error {
 			return d.Reason, d.Tenant + ": " + d.Object
 		})
 	}
-	if len(r.Left) > 0 {
-		p.line("\nLeft out, by table:")
-		p.groups(len(r.Left), func(i int) (string, string) {
-			l := r.Left[i]
-			return l.Table + ": " + l.Reason, strings.TrimPrefix(l.Tenant+": "+l.Object, ": ")
-		})
+	p.left("Corrected, since our interfaces would refuse it as it was:", r.Corrected)
+	p.left("Left out, by table:", r.Left)
+	if r.Policies != "" {
+		p.line("\nPolicies of the platform's configuration that differ from ours. Paste this among the options of ringfence in the Caddyfile,\n"+
+			"so that they go on:\n\n%s", r.Policies)
+	}
+	if r.Verification != nil {
+		r.Verification.print(p)
 	}
 	p.line("\nRead, written and left out, by table of the dump:")
 	for _, t := range r.Tables {
@@ -139,6 +156,16 @@ func (r *Report) Print(w io.Writer) error {
 		p.line("  %-28s %8d  %s", x.Table, x.Rows, x.Tenant)
 	}
 	return p.err
+}
+
+func (p *printer) left(head string, rows []Left) {
+	if len(rows) == 0 {
+		return
+	}
+	p.line("\n%s", head)
+	p.groups(len(rows), func(i int) (string, string) {
+		return rows[i].Table + ": " + rows[i].Reason, strings.TrimPrefix(rows[i].Tenant+": "+rows[i].Object, ": ")
+	})
 }
 
 type printer struct {
@@ -171,6 +198,18 @@ func (p *printer) groups(n int, item func(i int) (reason, object string)) {
 				break
 			}
 			p.line("    %.200q", o)
+		}
+	}
+}
+
+// counts fills in what there was of each kind.
+func (r *Report) counts() {
+	for i := range r.Verification.Kinds {
+		k := &r.Verification.Kinds[i]
+		for _, t := range r.Tables {
+			if t.Name == k.Name {
+				k.Was = t.Read
+			}
 		}
 	}
 }

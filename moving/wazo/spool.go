@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/google/uuid"
+
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -42,8 +44,10 @@ func (s *spool) fill(text io.Reader) error {
 			}
 		}
 	}
-	if _, err := s.tx.Exec(s.ctx, `CREATE TABLE w_left (source text, tenant text, object text, reason text)`); err != nil {
-		return err
+	for _, name := range []string{"w_left", "w_mended"} {
+		if _, err := s.tx.Exec(s.ctx, "CREATE TABLE "+name+" (source text, tenant text, object text, reason text)"); err != nil {
+			return err
+		}
 	}
 	var insert *inserts
 	err := readCopies(text, func(name string, columns []string) (rowsOfTable, error) {
@@ -130,39 +134,109 @@ func (s *spool) checkHead(name string, known map[string]string) error {
 		name, strings.Join(found, ", "), strings.Join(list, ", "))
 }
 
-// take keeps a row, unless it has a character that nothing of ours may have: it could end a line of a file of Asterisk.
+// leaveError is why a row is left out.
+type leaveError string
+
+func (e leaveError) Error() string { return string(e) }
+
+// take keeps a row, unless it has what nothing of ours may have.
 func (s *spool) take(into *inserts, places []int, row []*string) error {
 	t := into.table
 	kept := make(map[string]*string, len(places)+len(t.derived))
 	for i, place := range places {
 		kept[t.columns[i]] = row[place]
 	}
-	for _, c := range t.columns {
-		if v := kept[c]; v != nil && strings.ContainsFunc(*v, func(r rune) bool {
-			return unicode.IsControl(r) && (!multiline[c] || r != '\n' && r != '\r' && r != '\t')
-		}) {
-			var tenant *string
-			if slices.Contains(t.columns, "tenant_uuid") {
-				tenant = kept["tenant_uuid"]
-			}
-			_, err := s.tx.Exec(s.ctx, `INSERT INTO w_left (source, tenant, object, reason) VALUES ($1, $2, $3, $4)`,
-				t.name, tenant, printable(kept[t.columns[0]]), "its "+c+" has control characters")
-			return err
-		}
+	err := s.clean(t, kept)
+	if derive := derived[t.name]; derive != nil && err == nil {
+		err = derive(s, kept)
 	}
-	if derive := derived[t.name]; derive != nil {
-		if err := derive(s, kept); err != nil {
-			return err
-		}
+	if leave, ok := errors.AsType[leaveError](err); ok {
+		return s.tell("w_left", t, kept, string(leave))
+	}
+	if err != nil {
+		return err
 	}
 	return into.add(kept)
 }
 
-func printable(v *string) string {
-	if v == nil {
-		return ""
+// referred are the tables whose names others refer to, or Asterisk's files have.
+var referred = map[string]bool{
+	"context": true, "moh": true, "endpoint_sip": true, "pjsip_transport": true, "groupfeatures": true, "queue": true, "asterisk_file": true,
+	"asterisk_file_section": true, "auth_tenant_domain": true, "auth_external_auth_type": true,
+}
+
+// prose are the columns of text that only people read.
+var prose = map[string]bool{
+	"firstname": true, "lastname": true, "label": true, "displayname": true, "fullname": true, "userfield": true, "line_1": true, "line_2": true,
+	"city": true, "state": true, "zip_code": true, "country": true, "phone": true, "callerdisplay": true, "user_agent": true, "name": true, "description": true,
+	"caller_id_name": true,
+}
+
+// clean makes UUIDs ours, and takes control characters out of what people read. Elsewhere they could end a line of a file of Asterisk, and the row is
+// left out.
+func (s *spool) clean(t *table, row map[string]*string) error {
+	for _, c := range t.columns {
+		v := row[c]
+		if v == nil {
+			continue
+		}
+		if c == "uuid" || strings.HasSuffix(c, "_uuid") {
+			id, err := uuid.Parse(*v)
+			if (err != nil || len(*v) != 36) && *v != "" {
+				return leaveError("its " + c + " is no UUID")
+			}
+			if row[c] = nil; *v != "" {
+				lower := id.String()
+				row[c] = &lower
+			}
+			continue
+		}
+		if strings.HasSuffix(c, "_sound") || c == "announcement_file" {
+			sound := soundOf(*v)
+			v, row[c] = &sound, &sound
+		}
+		control := func(r rune) bool {
+			return unicode.IsControl(r) && (!multiline[c] || r != '\n' && r != '\r' && r != '\t')
+		}
+		switch {
+		case !strings.ContainsFunc(*v, control):
+		case prose[c] && (c != "name" || !referred[t.name]):
+			blank := strings.TrimSpace(strings.Map(func(r rune) rune {
+				if control(r) {
+					return ' '
+				}
+				return r
+			}, *v))
+			row[c] = &blank
+			if err := s.tell("w_mended", t, row, c+": has control characters: blanks now"); err != nil {
+				return err
+			}
+		default:
+			return leaveError("its " + c + " has control characters")
+		}
 	}
-	return fmt.Sprintf("%.80q", *v)
+	return nil
+}
+
+// tell notes what becomes of a row, which is named by its key.
+func (s *spool) tell(where string, t *table, row map[string]*string, reason string) error {
+	var tenant *string
+	if slices.Contains(t.columns, "tenant_uuid") {
+		tenant = row["tenant_uuid"]
+	}
+	_, err := s.tx.Exec(s.ctx, "INSERT INTO "+where+" (source, tenant, object, reason) VALUES ($1, $2, $3, $4)", t.name, tenant, t.object(row), reason)
+	return err
+}
+
+// object names a row to people. A refresh token's UUID is the token.
+func (t *table) object(row map[string]*string) string {
+	var parts []string
+	for _, c := range slices.Concat(t.key, []string{"name", "username", "firstname", "exten", "mailbox", "number", "interface", "key"}) {
+		if v := row[c]; v != nil && slices.Contains(t.columns, c) && !(t.name == "auth_refresh_token" && c == "uuid") {
+			parts = append(parts, fmt.Sprintf("%.80s", *v))
+		}
+	}
+	return strings.Join(slices.Compact(parts), " ")
 }
 
 // inserts collects rows of one table.

@@ -2,17 +2,23 @@
 
 INSERT INTO auth_server (id, uuid) SELECT 1, uuid FROM w_infos LIMIT 1;
 
+-- How far below the master tenant each is: those above come first.
+CREATE TABLE w_depth AS
+WITH RECURSIVE down (uuid, depth) AS (
+    SELECT uuid, 0 FROM w_auth_tenant WHERE uuid = parent_uuid
+    UNION SELECT t.uuid, down.depth + 1 FROM w_auth_tenant t JOIN down ON t.parent_uuid = down.uuid WHERE t.uuid <> t.parent_uuid)
+SELECT uuid, depth FROM down;
+
+CREATE UNIQUE INDEX w_depth_uuid ON w_depth (uuid);
+
 -- leave auth_tenant because the tenants above it do not lead to the master tenant
-WITH RECURSIVE down (uuid) AS (
-    SELECT uuid FROM w_auth_tenant WHERE uuid = parent_uuid
-    UNION SELECT t.uuid FROM w_auth_tenant t JOIN down ON t.parent_uuid = down.uuid)
-SELECT rowid, uuid, name FROM w_auth_tenant WHERE uuid NOT IN (SELECT uuid FROM down);
+SELECT rowid, uuid, name FROM w_auth_tenant WHERE uuid NOT IN (SELECT uuid FROM w_depth);
 
 INSERT INTO auth_tenant (uuid, parent_uuid, name, slug, phone, contact_uuid, line_1, line_2, city, state, country, zip_code, default_authentication_method)
 SELECT t.uuid, t.parent_uuid, t.name, coalesce(nullif(t.slug, ''), substr(t.uuid, 1, 8)), t.phone,
     (SELECT u.uuid FROM w_auth_user u WHERE u.uuid = t.contact_uuid),
     a.line_1, a.line_2, a.city, a.state, a.country, a.zip_code, coalesce(t.default_authentication_method, 'native')
-FROM w_auth_tenant t LEFT JOIN w_auth_address a ON a.tenant_uuid = t.uuid;
+FROM w_auth_tenant t JOIN w_depth d ON d.uuid = t.uuid LEFT JOIN w_auth_address a ON a.tenant_uuid = t.uuid ORDER BY d.depth, t.uuid;
 
 -- decide users of this tenant log in by SAML, which is not here: set its default_authentication_method to native or ldap
 SELECT uuid, name FROM w_auth_tenant WHERE default_authentication_method = 'saml';
@@ -27,7 +33,8 @@ SELECT rowid, tenant_uuid, coalesce(username, uuid) FROM w_auth_user WHERE tenan
 
 -- The platform does not keep when an account was made; its telephone user tells.
 INSERT INTO auth_user (uuid, tenant_uuid, username, firstname, lastname, purpose, enabled, authentication_method, password_hash, created_at)
-SELECT u.uuid, u.tenant_uuid, u.username, u.firstname, u.lastname, u.purpose, coalesce(u.enabled, 't') = 't', u.authentication_method,
+SELECT u.uuid, u.tenant_uuid, u.username, u.firstname, u.lastname, coalesce(u.purpose, 'user'), coalesce(u.enabled, 't') = 't',
+    coalesce(u.authentication_method, 'default'),
     '$pbkdf2-sha512$i=250000$' || substr(u.password_salt, 3) || '$' || u.password_hash,
     coalesce((SELECT f.at FROM w_userfeatures f WHERE f.uuid = u.uuid), (SELECT min(at) FROM w_userfeatures), '2000-01-01 00:00:00+00:00')
 FROM w_auth_user u;

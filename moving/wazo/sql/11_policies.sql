@@ -56,9 +56,10 @@ CREATE UNIQUE INDEX w_group_old ON w_group (old);
 SELECT tenant_uuid, name FROM (SELECT tenant_uuid, name, row_number() OVER (PARTITION BY tenant_uuid, name_key ORDER BY name, uuid) AS nth FROM w_auth_group)
 WHERE nth > 1;
 
-INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed)
+-- The administrators' group of each tenant is of the configuration there too.
+INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed, config_managed)
 SELECT uuid, tenant_uuid, CASE nth WHEN 1 THEN name ELSE name || ' ' || uuid END, CASE nth WHEN 1 THEN coalesce(name_key, uuid) ELSE name_key || ' ' || uuid END,
-    slug, lower(slug), false
+    slug, lower(slug), false, lower(slug) = 'wazo_default_admin_group'
 FROM (SELECT g.uuid, g.tenant_uuid, g.name, g.name_key,
         CASE WHEN lower(g.slug) IN ('me', 'my_session') THEN g.slug || '_' ELSE g.slug END AS slug,
         row_number() OVER (PARTITION BY g.tenant_uuid, coalesce(g.name_key, g.uuid) ORDER BY g.name, g.uuid) AS nth

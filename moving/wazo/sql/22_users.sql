@@ -25,17 +25,35 @@ CREATE UNIQUE INDEX w_userfeatures_id ON w_userfeatures (id);
 
 CREATE INDEX w_userfeatures_keys ON w_userfeatures (func_key_private_template_id);
 
+CREATE INDEX w_userfeatures_email ON w_userfeatures (lower(email));
+
+CREATE INDEX w_userfeatures_login ON w_userfeatures (loginclient);
+
+-- decide has the e-mail address of another telephone user, but for its case, and goes without; the account keeps its own
+SELECT tenant_uuid, trim(firstname || ' ' || coalesce(lastname, '')) FROM w_userfeatures u
+WHERE email <> '' AND EXISTS (SELECT 1 FROM w_userfeatures o WHERE lower(o.email) = lower(u.email) AND o.rowid < u.rowid);
+
+UPDATE w_userfeatures AS u SET email = NULL
+WHERE email <> '' AND EXISTS (SELECT 1 FROM w_userfeatures o WHERE lower(o.email) = lower(u.email) AND o.rowid < u.rowid);
+
+-- decide has the username of another telephone user, for old clients, and goes without
+SELECT tenant_uuid, trim(firstname || ' ' || coalesce(lastname, '')) FROM w_userfeatures u
+WHERE loginclient <> '' AND EXISTS (SELECT 1 FROM w_userfeatures o WHERE o.loginclient = u.loginclient AND o.rowid < u.rowid);
+
+UPDATE w_userfeatures AS u SET loginclient = NULL
+WHERE loginclient <> '' AND EXISTS (SELECT 1 FROM w_userfeatures o WHERE o.loginclient = u.loginclient AND o.rowid < u.rowid);
+
 INSERT INTO confd_user (id, uuid, tenant_uuid, firstname, lastname, email, timezone, language, description, caller_id, outgoing_caller_id, mobile_phone_number,
     mobile_fallback_enabled, username, password, music_on_hold, preprocess_subroutine, userfield, call_transfer_enabled, dtmf_hangup_enabled,
     call_record_outgoing_external_enabled, call_record_outgoing_internal_enabled, call_record_incoming_internal_enabled, call_record_incoming_external_enabled,
     online_call_record_enabled, supervision_enabled, ring_seconds, simultaneous_calls, call_permission_password, subscription_type, enabled,
     forward_busy_enabled, forward_busy_destination, forward_noanswer_enabled, forward_noanswer_destination, forward_unconditional_enabled,
     forward_unconditional_destination, service_dnd_enabled, service_incallfilter_enabled, created_at)
-SELECT id, uuid, tenant_uuid, firstname, nullif(lastname, ''), email, timezone, language, nullif(description, ''), nullif(callerid, ''), nullif(outcallerid, ''),
+SELECT id, uuid, tenant_uuid, coalesce(firstname, ''), nullif(lastname, ''), nullif(email, ''), timezone, nullif(language, ''), nullif(description, ''), nullif(callerid, ''), nullif(outcallerid, ''),
     nullif(mobilephonenumber, ''), mobile_fallback_enabled = 't', nullif(loginclient, ''), nullif(passwdclient, ''), nullif(musiconhold, ''),
     preprocess_subroutine, nullif(userfield, ''), enablexfer = '1', dtmf_hangup = '1', call_record_outgoing_external_enabled = 't',
     call_record_outgoing_internal_enabled = 't', call_record_incoming_internal_enabled = 't', call_record_incoming_external_enabled = 't',
-    enableonlinerec = '1', enablehint = '1', ringseconds, simultcalls, rightcallcode, subscription_type, commented = '0',
+    enableonlinerec = '1', enablehint = '1', ringseconds, simultcalls, nullif(rightcallcode, ''), coalesce(subscription_type, 0), commented = '0',
     enablebusy = '1', nullif(destbusy, ''), enablerna = '1', nullif(destrna, ''), enableunc = '1', nullif(destunc, ''), enablednd = '1', incallfilter = '1',
     coalesce(at, '2000-01-01 00:00:00+00:00')
 FROM w_userfeatures;

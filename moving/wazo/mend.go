@@ -1,0 +1,103 @@
+package wazo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// The schemas of what is no attribute of an object by itself, by which our services check it.
+var (
+	destinationSchema = rest.SchemaOf[confdsvc.Destination]()
+	keySchema         = rest.SchemaOf[confdsvc.FuncKey]()
+	periodSchema      = rest.SchemaOf[confdsvc.SchedulePeriod]()
+	choiceSchema      = rest.SchemaOf[confdsvc.IVRChoice]()
+	emailSchema       = &rest.Schema{Type: "string", Format: "email"}
+)
+
+// accepted returns why a schema refuses a value, as an leaveError.
+func accepted(s *rest.Schema, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return leaveError("it is no value that can be written")
+	}
+	parsed, err := rest.ParseJSON(text)
+	if err != nil {
+		return leaveError(err.Error())
+	}
+	if faults := s.Validate("", parsed); len(faults) > 0 {
+		return leaveError(faults[0].Name + ": " + faults[0].Message)
+	}
+	return nil
+}
+
+// mend makes what was compiled such as our services could have written it, and notes what that has changed.
+func mend(ctx context.Context, db store.DB) error {
+	if err := db.InTx(ctx, dropKeys); err != nil {
+		return fmt.Errorf("checking function keys: %w", err)
+	}
+	var all []crud.Mended
+	tell := func(m crud.Mended) error {
+		all = append(all, m)
+		return nil
+	}
+	if err := authsvc.Mend(ctx, db, tell); err != nil {
+		return fmt.Errorf("checking what accounts are made of: %w", err)
+	}
+	if err := confdsvc.Mend(ctx, db, tell); err != nil {
+		return fmt.Errorf("checking what telephony is made of: %w", err)
+	}
+	return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		for _, m := range all {
+			reason := m.Fault + ": " + m.Done
+			if m.Attribute != "" {
+				reason = m.Attribute + ": " + reason
+			}
+			if _, err := tx.Exec(ctx, `INSERT INTO w_mended (source, tenant, object, reason) VALUES ($1, $2, $3, $4)`, m.Table, m.Tenant, m.Object, reason); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dropKeys leaves out the function keys that our service refuses.
+func dropKeys(ctx context.Context, tx store.Conn) error {
+	keys, err := store.Select[struct {
+		ID     int64   `db:"id"`
+		Tenant string  `db:"tenant"`
+		Object string  `db:"object"`
+		Label  *string `db:"label"`
+		Type   string  `db:"type"`
+		Keys   string  `db:"keys"`
+	}](ctx, tx, `SELECT k.id, t.tenant_uuid AS tenant, coalesce('user ' || t.user_id, t.name, '') || ', key ' || k.place AS object, k.label, k.type, k.keys
+		FROM confd_func_key k JOIN confd_func_key_template t ON t.id = k.template_id ORDER BY k.id`)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		does := map[string]any{}
+		if err := json.Unmarshal([]byte(k.Keys), &does); err != nil {
+			return err
+		}
+		does["type"] = k.Type
+		fault := accepted(keySchema, map[string]any{"label": k.Label, "destination": does})
+		if fault == nil {
+			continue
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO w_left (source, tenant, object, reason) VALUES ('func_key_mapping', $1, $2, $3)`,
+			k.Tenant, k.Object, fault.Error()); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM confd_func_key WHERE id = $1`, k.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
