@@ -29,6 +29,9 @@ func TestConsoleFindsAndChangesSeveral(t *testing.T) {
 	o.until(`document.querySelector('main h1')?.textContent === 'Zoe'`, "what was found does not open")
 
 	o.enter("Description", "typed")
+	if asks := o.script(t, `String(dispatchEvent(new Event('beforeunload', { cancelable: true })))`); asks != "false" { // it was prevented
+		t.Error("the browser does not ask when the page is closed")
+	}
 	o.script(t, `location.hash = '#/confd/users', ''`)
 	o.reads("What you have typed is not saved.")
 	o.press("Cancel")
@@ -38,6 +41,13 @@ func TestConsoleFindsAndChangesSeveral(t *testing.T) {
 	o.reads("60 in all, page 1 of 3")
 
 	o.script(t, `((i) => { i.value = '3'; i.dispatchEvent(new Event('change')) })(document.querySelector('.pages input')), ''`)
+	o.reads("60 in all, page 3 of 3")
+	if asks := o.script(t, `String(dispatchEvent(new Event('beforeunload', { cancelable: true })))`); asks != "true" {
+		t.Error("the browser asks about nothing")
+	}
+	o.press("First")
+	o.reads("60 in all, page 1 of 3")
+	o.press("Last")
 	o.reads("60 in all, page 3 of 3")
 	o.click("th.pick input")
 	o.reads("10 chosen")

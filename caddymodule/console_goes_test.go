@@ -59,7 +59,17 @@ func TestConsoleTellsWhatGoesAndWhomToAsk(t *testing.T) {
 	o.reads("Berlin was deleted.")
 	o.until(`!document.querySelector('#tenant')`, "a tenant that was deleted can be chosen")
 	g.Do(t, "GET", auth+"/tenants/"+tenant, admin, "").Want(404)
-	o.clean(t, "while a tenant was deleted")
+	// A new one can be chosen at once; who has changed something in it, from the tenant above, has a name there.
+	o.goTo("#/auth/tenants/+new", "Create a tenant")
+	o.enter("Name", "Hamburg")
+	o.press("Create")
+	o.until(`[...document.querySelector('#tenant').options].some((one) => one.textContent === 'Hamburg')`, "a new tenant cannot be chosen")
+	tenant = fmt.Sprint(g.Do(t, "GET", auth+"/tenants?name=Hamburg", admin, "").List().Items[0]["uuid"])
+	g.Do(t, "POST", auth+"/groups", admin, `{"name":"Harbour"}`, resttest.In(tenant)).Want(200)
+	o.script(t, fmt.Sprintf(`((c) => { c.value = %q; c.dispatchEvent(new Event('change')); })(document.getElementById('tenant')), ''`, tenant))
+	o.goTo("#/auth/audit", "Audit")
+	o.until(`[...document.querySelectorAll('main tbody tr')].some((tr) => tr.innerText.includes('Harbour') && [...tr.cells].some((td) => td.innerText.trim() === 'admin'))`, "who has made it has no name")
+	o.clean(t, "while a tenant was deleted", "404") // who is of the tenant above is looked for in this one first
 	o.press("Sign out")
 	o.reads("Signed out.")
 

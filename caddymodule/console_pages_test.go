@@ -181,5 +181,16 @@ func TestConsolePagesAreSmall(t *testing.T) {
 			t.Errorf("%s asks %d times, for %d bytes", page.address, requests, bytes)
 		}
 	}
+	// So it is with what one looks for everywhere.
+	asked("")
+	o.script(t, `dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true, bubbles: true })), ''`)
+	o.see("dialog.find")
+	o.script(t, `((i) => { i.value = 'lovelace'; i.dispatchEvent(new Event('input')) })(document.querySelector('.find input')), ''`)
+	o.until(`[...document.querySelectorAll('.found a')].some((a) => a.textContent.startsWith('Ada Lovelace')) && !document.querySelector('.find [role=status]').textContent.startsWith('Looking')`, "she is not found")
+	if requests, bytes := asked("/api/"); requests > 40 || bytes > 60_000 {
+		t.Errorf("to find somebody everywhere takes %d requests for %d bytes", requests, bytes)
+	} else {
+		t.Logf("to find somebody everywhere: %d requests, %d bytes", requests, bytes)
+	}
 	o.clean(t, "among many users")
 }

@@ -127,7 +127,7 @@ func TestConsoleNamesVersions(t *testing.T) {
 	o.goTo("", "Sign in")
 	o.signIn("admin", adminPassword)
 	o.script(t, `window.changes = [], ((real) => { window.fetch = (url, options = {}) => {
-		if (['PUT', 'DELETE', 'PATCH'].includes(options.method)) window.changes.push(options.method + ' ' + new URL(url).pathname + ' ' + (options.headers['If-Match'] ?? 'none'));
+		if (['PUT', 'DELETE', 'PATCH'].includes(options.method) && !new URL(url).searchParams.has('dry_run')) window.changes.push(options.method + ' ' + new URL(url).pathname + ' ' + (options.headers['If-Match'] ?? 'none'));
 		return real(url, options);
 	}; })(window.fetch), ''`)
 	o.open(fmt.Sprintf("#/confd/users/%s", ada))

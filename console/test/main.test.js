@@ -78,6 +78,7 @@ test('a list asks for what its address says', async () => {
 		direction: 'desc',
 		limit: '25',
 		offset: '50',
+		fields: 'id,uuid,firstname,lastname,email,username,enabled,voicemail,lines,groups',
 	});
 	assert.match(document.body.querySelector('.pages').textContent, /^60 found, page 3 of 3/);
 });

@@ -1,7 +1,7 @@
 // What the services can do, from the definitions that they serve: a new resource appears in the console by itself.
 import { call, me } from './api.js';
 import { allows } from './acl.js';
-import { words } from './dom.js';
+import { naming, words } from './dom.js';
 
 // services are the services of this gateway, each with its definition once it was loaded.
 /** @type {Service[]} */
@@ -252,6 +252,14 @@ export const oneOf = (resource) => resource.read?.summary.replace(/^Read an? (.)
 
 // takes reports whether an operation knows a parameter of the query.
 export const takes = (operation, name) => Boolean(operation?.parameters?.some((p) => p.in === 'query' && p.name === name));
+
+// asking returns the parameter that asks a list for some attributes of its objects, beside those by which people and requests know them; none, if
+// the list offers no choice.
+/** @type {(resource: any, some: any[]) => { fields?: string }} */
+export const asking = ({ list, parameter }, some) => {
+	const all = list?.parameters?.find((p) => p.in === 'query' && p.name === 'fields')?.schema?.items?.enum;
+	return all ? { fields: all.filter((name) => name === parameter || some.includes(name) || naming.includes(name)).join(',') } : {};
+};
 
 // alone is what one may delete together with an object, where its service can.
 export const alone = 'With what only it uses, such as lines, numbers and voicemails';

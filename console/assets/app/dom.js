@@ -73,9 +73,10 @@ export const turner = (total, searched, page, last, turn) => {
 	return [
 		h('span', {}, `${total.toLocaleString()} ${searched ? 'found' : 'in all'}`, last > 1 && `, page ${page} of ${last}`),
 		last > 1 && [
+			last > 2 && h('button', { type: 'button', disabled: page <= 1, click: () => turn(1) }, 'First'),
 			h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
 			h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next'),
-			last > 2 && number,
+			last > 2 && [h('button', { type: 'button', disabled: page >= last, click: () => turn(last) }, 'Last'), number],
 		],
 	];
 };
@@ -122,6 +123,9 @@ export const moment = (text) => {
 };
 
 const named = ['fullname', 'label', 'name', 'exten', 'username', 'address', 'number', 'interface', 'user_name', 'type', 'uuid', 'id'];
+
+// naming are the attributes that brief looks at, with the keys of objects.
+export const naming = [...named, 'firstname', 'lastname', 'extensions', 'start', 'end', 'endpoint_sip', 'endpoint_custom'];
 
 // literal makes a text a part of a regular expression that stands for the text itself.
 export const literal = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');

@@ -1,6 +1,6 @@
 // A search over everything: the pages of the console, and the objects of all kinds that one may list, by their names or numbers.
 import { call } from './api.js';
-import { idOf, may, resources, takes } from './definitions.js';
+import { asking, idOf, may, resources, takes } from './definitions.js';
 import { fresh, h, later, plural, put } from './dom.js';
 import { offered } from './menu.js';
 import { apart } from './picker.js';
@@ -57,7 +57,10 @@ export const show = () => {
 		const look = async () => {
 			for (let resource = rest.shift(); resource; resource = rest.shift()) {
 				try {
-					const { data } = await call('GET', resource.service.prefix + resource.path, { query: { search: text, limit: most }, until });
+					const { data } = await call('GET', resource.service.prefix + resource.path, {
+						query: { ...asking(resource, ['lines']), search: text, limit: most },
+						until,
+					});
 					const key = (object) => idOf(resource.parameter, object);
 					for (const { object, name } of apart(data[resource.items], key)) add(name, `#/${resource.key}/${encodeURIComponent(key(object))}`, resource.title);
 				} catch (problem) {

@@ -1,7 +1,7 @@
 // The page of a collection: search, order and pages are the server's.
 import { call } from './api.js';
 import { chooser } from './bulk.js';
-import { idOf, may, properties, resolve, takes } from './definitions.js';
+import { asking, idOf, may, properties, resolve, takes } from './definitions.js';
 import { brief, broken, h, later, put, turner } from './dom.js';
 import { filters } from './fields.js';
 import { trouble } from './form.js';
@@ -201,6 +201,8 @@ export const show = async (main, resource, query) => {
 	const chosen = chooser(resource, columns, () => fetchPage());
 	let asked = 0;
 
+	// What is told of an entry of the audit takes all of it.
+	const some = columns.some((name) => /^operations\./.test(resource.schema.properties?.[name]?.['x-ref'] ?? '')) ? {} : asking(resource, columns);
 	const fetchPage = async () => {
 		const mine = ++asked;
 		rows.setAttribute('aria-busy', 'true');
@@ -208,6 +210,7 @@ export const show = async (main, resource, query) => {
 			const { data } = await call('GET', resource.service.prefix + resource.path, {
 				query: {
 					...state.filters,
+					...some,
 					search: state.search,
 					order: state.order,
 					direction: state.order && state.direction,

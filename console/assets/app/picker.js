@@ -1,6 +1,6 @@
 // A field in which one picks an object by its name, and which sends what identifies the object.
 import { call, me, tenant } from './api.js';
-import { fill, may, takes } from './definitions.js';
+import { asking, fill, may, takes } from './definitions.js';
 import { brief, fresh, h, later, put, say } from './dom.js';
 
 // objectBy reads the object that has a value of an attribute, or of its key; undefined, if it cannot be asked for.
@@ -60,7 +60,11 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 		spellcheck: 'false',
 	});
 	const search = async (text) => {
-		const { data } = await call('GET', resource.service.prefix + resource.path, { query: { ...query, limit: 30, search: text }, headers, stays });
+		const { data } = await call('GET', resource.service.prefix + resource.path, {
+			query: { ...query, ...asking(resource, ['lines', by]), limit: 30, search: text },
+			headers,
+			stays,
+		});
 		return learnAll(data[resource.items]);
 	};
 	const suggest = async () => {

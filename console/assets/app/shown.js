@@ -26,7 +26,7 @@ export const forgetNames = () => found.clear();
 // Who has changed something may be of the tenant above, which is one's own: such an object has a name here, and no page.
 const seek = (resource, value, by) => {
 	const key = [resource.key, by, value].join(' ');
-	const above = () => (tenant && !by ? objectBy(resource, by, value, own()).then((object) => object && { ...object, above: true }) : undefined);
+	const above = () => (tenant && !by ? objectBy(resource, by, value, { headers: own() }).then((object) => object && { ...object, above: true }) : undefined);
 	if (!found.has(key))
 		found.set(
 			key,

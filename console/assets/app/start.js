@@ -103,13 +103,12 @@ export const show = async (main) => {
 	put(
 		main,
 		h('h1', { tabindex: '-1' }, `Welcome, ${me?.username}`),
-		h('p', {}, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(me?.expires)}.`),
 		h(
 			'ul',
 			{ class: 'counts' },
 			[
-				['Logins', users, '#/auth/users'],
 				['Telephone users', phones, '#/confd/users'],
+				['Logins', users, '#/auth/users'],
 				['Policies', policies, '#/auth/policies'],
 			]
 				.filter(([, n]) => n !== null)
@@ -126,6 +125,7 @@ export const show = async (main) => {
 			),
 		),
 		health(seen) ?? '',
+		h('p', { class: 'quiet' }, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(me?.expires)}.`),
 		problems.map((problem) => trouble(problem, () => show(main))),
 		services
 			.filter((s) => s.problem)
