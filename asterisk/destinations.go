@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
@@ -96,7 +97,7 @@ func tone(app string, seconds *float64, cause string) []step {
 
 // toExtension dials a number in a context of the tenant's own.
 func toExtension(p *plan, tenantUUID string, to *confdsvc.ToExtension) []step {
-	if p.contextOf(tenantUUID, to.Context) == nil || !isExten(to.Exten) || !p.reaches(to.Context, to.Exten) {
+	if p.contextOf(tenantUUID, to.Context) == nil || !conf.IsExten(to.Exten) || !p.reaches(to.Context, to.Exten) {
 		return nil
 	}
 	return []step{{"Goto", to.Context + "," + to.Exten + ",1"}}

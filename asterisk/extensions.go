@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -262,14 +261,6 @@ func (p *plan) finds(context string, seen map[string]bool, has func(context stri
 	}
 	c := p.contexts[context]
 	return c != nil && slices.ContainsFunc(p.included(c), func(name string) bool { return p.finds(name, seen, has) })
-}
-
-// extenForm is a number, or a pattern of numbers behind an underscore.
-var extenForm = regexp.MustCompile(`^(\+?[*#0-9]{1,40}|_\+?([*#0-9XxZzNn]|\[[0-9*#-]+\])+[.!]?)$`)
-
-// isExten reports whether Asterisk reads a number as the number or the pattern that it is.
-func isExten(exten string) bool {
-	return len(exten) <= 40 && extenForm.MatchString(exten) && !conf.HoldsNothing(exten)
 }
 
 // isDigits reports whether a text is a number without anything else.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/confdsvc"
 )
@@ -81,7 +82,7 @@ func init() {
 			add(featureContext, entry{exten: exten, steps: append(steps, leads...)})
 		}
 		for _, prefix := range slices.Sorted(maps.Keys(without)) {
-			if isExten(prefix) { // another feature's own code was first
+			if conf.IsExten(prefix) { // another feature's own code was first
 				add(featureContext, entry{exten: prefix, steps: without[prefix]})
 			}
 		}
@@ -169,7 +170,7 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 	behind := strings.ReplaceAll(strings.TrimRight(strings.TrimPrefix(code, "_"), ".!"), "*", "***")
 	user := prefix + fmt.Sprint(u.ID)
 	exten := user + behind + to
-	if !isExten(exten) {
+	if !conf.IsExten(exten) {
 		return
 	}
 	if behind += to; forwards && to != "" { // the lamp does not ask to which number
@@ -191,7 +192,7 @@ const maxDevice = 79
 // customLamp adds the lamp of a key for a number that has none, where its user dials: a device that other programs switch on and off.
 func (p *plan) customLamp(u *confdsvc.User, exten string, add func(context string, e entry)) {
 	c := p.context(u)
-	if c == nil || !isExten(exten) || strings.HasPrefix(exten, "_") || p.hasLamp(c.Name, exten) {
+	if c == nil || !conf.IsExten(exten) || strings.HasPrefix(exten, "_") || p.hasLamp(c.Name, exten) {
 		return
 	}
 	if device := "Custom:ringfence-key-" + u.TenantUUID + "-" + exten; len(device) <= maxDevice {

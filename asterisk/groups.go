@@ -60,7 +60,7 @@ type memberNumber struct {
 func (p *plan) numbersOf(g *confdsvc.Group) (all []memberNumber) {
 	contexts := map[string][]string{} // by number
 	for _, n := range g.Members.Extensions {
-		isNumber := isExten(n.Exten) && !strings.HasPrefix(n.Exten, "_")
+		isNumber := conf.IsExten(n.Exten) && !strings.HasPrefix(n.Exten, "_")
 		if !isNumber || slices.Contains(contexts[n.Exten], n.Context) || p.contextOf(g.TenantUUID, n.Context) == nil || !p.reaches(n.Context, n.Exten) {
 			continue
 		}

@@ -47,7 +47,7 @@ func writeMenus(p *plan, w *conf.Writer) {
 		p.writeEntry(w, entry{exten: "abort", steps: append(p.plays(named, "abort_sound", "Playback", m.AbortSound), steps...)})
 		var all []entry
 		for _, choice := range m.Choices.V {
-			if !isExten(choice.Exten) {
+			if !conf.IsExten(choice.Exten) {
 				p.optionOf(named, "choices.")(choice.Exten, "it is no number, and no pattern, that Asterisk can read")
 				continue
 			}

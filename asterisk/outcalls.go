@@ -128,14 +128,14 @@ func (p *plan) writePermitted(w *conf.Writer) {
 		var all []entry
 		seen := map[string]bool{}
 		for _, exten := range c.Extensions.V {
-			if !isExten(exten) && isExten("_"+exten) { // a pattern by its letters: see the format permitted-number of confd
+			if !conf.IsExten(exten) && conf.IsExten("_"+exten) { // a pattern by its letters: see the format permitted-number of confd
 				exten = "_" + exten
 			}
 			if seen[exten] {
 				continue
 			}
 			seen[exten] = true
-			if !isExten(exten) {
+			if !conf.IsExten(exten) {
 				named := leftout.Omission{TenantUUID: c.TenantUUID, Kind: "callpermission", Key: fmt.Sprint(c.ID), Name: c.Name}
 				p.leave(named, fmt.Sprintf("its number %q is none that Asterisk can read", exten))
 				continue

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
@@ -130,7 +131,7 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	}
 	p.trunks = index(s.Trunks, func(t *confdsvc.Trunk) confdsvc.ID { return t.ID }, p.trunkFault)
 	for _, f := range s.Features {
-		if f.Enabled && isExten(f.Exten) {
+		if f.Enabled && conf.IsExten(f.Exten) {
 			p.features[f.Feature] = f.Exten
 		}
 	}
@@ -236,7 +237,7 @@ func (p *plan) extensionFault(x *confdsvc.Extension) string {
 	switch {
 	case !x.Enabled:
 		return disabled
-	case !isExten(x.Exten):
+	case !conf.IsExten(x.Exten):
 		return "it is no number, and no pattern, that Asterisk can read"
 	}
 	return p.placeFault(x.TenantUUID, x.Context)

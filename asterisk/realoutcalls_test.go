@@ -128,8 +128,8 @@ func TestRealOutgoingCalls(t *testing.T) {
 	rest("no trunk")
 
 	call("bob", "0666", 403, nil)
-	call("dave", "0666", 403, nil) // of the outgoing call
-	call("bob", "009002", 403, nil) // for good, although other digits lift another refusal of it
+	call("dave", "0666", 403, nil)    // of the outgoing call
+	call("bob", "009002", 403, nil)   // for good, although other digits lift another refusal of it
 	call("bob", "009001", 200, first) // allowed by another
 	rest("what a user may not")
 	for digits, may := range map[string]bool{"55": true, "77": true, "66": false} {

@@ -59,16 +59,17 @@ func (p *plan) carrierFault(e *confdsvc.EndpointSIP) string {
 			return fault
 		}
 	}
-	server, _ := e.Registration.Last("server_uri")
-	contact, _ := e.AOR.Last("contact")
-	if p.isOwn(server) || p.isOwn(contact) {
+	leadsHere := func(o []string) bool {
+		return slices.Contains([]string{"server_uri", "contact", "outbound_proxy"}, o[0]) && p.isOwn(o[1])
+	}
+	if slices.ContainsFunc(slices.Concat(e.Registration.V, e.AOR.V, e.Endpoint.V), leadsHere) {
 		return "it leads to this Asterisk itself: its calls would come back for ever"
 	}
 	return ""
 }
 
 // hostForm has the host and the port of a URI.
-var hostForm = regexp.MustCompile(`^(sips?):(?:[^@;]*@)?(\[[^\]]*\]|[^:;\[]*)(?::([0-9]+))?(.*)$`)
+var hostForm = regexp.MustCompile(`(?i)^(sips?):(?:[^@;]*@)?(\[[^\]]*\]|[^:;\[]*)(?::([0-9]+))?(.*)$`)
 
 // isOwn reports whether a URI leads to one of the transports: to an address, or a name, of this machine, at a port where Asterisk listens.
 func (p *plan) isOwn(uri string) bool {
@@ -77,7 +78,7 @@ func (p *plan) isOwn(uri string) bool {
 		return false
 	}
 	host, port := strings.ToLower(strings.Trim(m[2], "[]")), m[3]
-	secure := m[1] == "sips" || strings.Contains(m[4], "transport=tls")
+	secure := strings.EqualFold(m[1], "sips") || strings.Contains(strings.ToLower(m[4]), "transport=tls")
 	if port = cmp.Or(port, portOf(secure)); strings.Trim(port, "0") == "" {
 		port = portOf(secure)
 	}

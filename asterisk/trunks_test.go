@@ -47,6 +47,10 @@ func TestWhatTrunksLackIsNamed(t *testing.T) {
 		},
 		"a trunk that calls without a secret": {carrier("out", []string{"username", "x"}), []string{"the option outbound_auth_section_options of " + trunk}},
 		"a trunk to this Asterisk":            {carrier("aor", []string{"contact", "sip:127.0.0.1"}), []string{trunk + "it leads to this Asterisk itself"}},
+		"a trunk to this Asterisk and another": {
+			carrier("aor", []string{"contact", "SIP:127.0.0.1"}, []string{"contact", "sip:192.0.2.1"}), []string{trunk + "it leads to this Asterisk itself"},
+		},
+		"a trunk by this Asterisk": {carrier("endpoint", []string{"outbound_proxy", "sip:127.0.0.1"}), []string{trunk + "it leads to this Asterisk itself"}},
 		"a trunk that registers at this Asterisk": {
 			carrier("registration", []string{"server_uri", "sip:pbx.example:5060;transport=tcp"}, []string{"client_uri", "sip:x@pbx.example"}), []string{trunk + "it leads to this Asterisk itself"},
 		},

@@ -144,15 +144,16 @@ var docs = map[string]string{
 
 // helps are what people at a form read of attributes whose descriptions speak to programs.
 var helps = map[string]string{
-	"Group.slug":                   "Made from the name when it is left empty. A short name of letters, digits, _ and -.",
-	"LDAPConfig.bind_password":     "Never shown. Stays as it is when it is left empty and neither the server, its security nor bind_dn changes.",
-	"LDAPConfig.protocol_security": "Empty: passwords cross the network as they are.",
-	"Policy.slug":                  "Made from the name when it is left empty. A short name of letters, digits, _ and -.",
-	"adminEmail.confirmed":         "Empty: as it is; a new address is not.",
-	"authentication_method":        "The way in which the user logs in.",
-	"newPassword.password":         "",
-	"purpose":                      "What the user is.",
-	"search_filters":               "A filter; {username} is the login. Empty: the login attribute must be it; or any entry, where users bind directly.",
+	"Group.slug":                    "Made from the name when it is left empty. A short name of letters, digits, _ and -.",
+	"LDAPConfig.bind_password":      "Never shown. Stays as it is when it is left empty and neither the server, its security nor bind_dn changes.",
+	"LDAPConfig.protocol_security":  "Empty: passwords cross the network as they are.",
+	"Policy.slug":                   "Made from the name when it is left empty. A short name of letters, digits, _ and -.",
+	"adminEmail.confirmed":          "Empty: as it is; a new address is not.",
+	"authentication_method":         "The way in which the user logs in. By a directory, once the tenant has one: see LDAP directory among all objects.",
+	"default_authentication_method": "The way in which users log in. By a directory, once there is one: see LDAP directory among all objects.",
+	"newPassword.password":          "",
+	"purpose":                       "What the user is.",
+	"search_filters":                "A filter; {username} is the login. Empty: the login attribute must be it; or any entry, where users bind directly.",
 }
 
 // exampleUUID is the UUID that examples have.

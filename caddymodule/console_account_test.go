@@ -28,6 +28,7 @@ func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
 	o.reads("this one")
 	o.reads("on Linux")
 	o.reads("desk-phone")
+	o.reads("There is none here") // no second factor
 	if marked := o.script(t, `[...document.querySelectorAll('nav [aria-current]')].map((a) => a.textContent).join()`); marked != "Your account" {
 		t.Errorf("the menu marks %q", marked)
 	}

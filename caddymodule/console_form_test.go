@@ -212,6 +212,11 @@ func TestConsoleFormsFollowTheDefinition(t *testing.T) {
 	if !strings.Contains(hints, "Made from the name when it is left empty.") || strings.Contains(hints, "never changes") {
 		t.Errorf("the hints are those for programs: %s", hints)
 	}
+	o.goTo("#/auth/users/+new", "Create a user")
+	o.see("[data-name=authentication_method]")
+	if offered := o.script(t, `[...document.querySelector('[data-name=authentication_method]').options].map((o) => o.value).join()`); offered != ",default,native,ldap" {
+		t.Errorf("a login may be by %s", offered)
+	}
 	if menu := o.script(t, `document.querySelector('nav').textContent`); !strings.Contains(menu, "LDAP directory") || strings.Contains(menu, "SAML") {
 		t.Errorf("the menu has %s", menu)
 	}

@@ -134,7 +134,7 @@ func TestConsoleMakesAPolicyOfARole(t *testing.T) {
 	o.script(t, `[...document.querySelectorAll('.found button')].find((b) => b.textContent.includes('confd.voicemails.{voicemail_id}.delete')).click(), ''`)
 	o.until(`[...document.querySelectorAll('.patterns input')].at(-1).value === 'confd.voicemails.*.delete'`, "the pattern is not added")
 	o.press("Create")
-	o.until(`document.querySelector('main h1')?.textContent === 'Receptionist' && document.querySelector('#used-by .empty')?.textContent === 'Nobody has this policy.'`, "the policy is not made")
+	o.until(`document.querySelector('main h1')?.textContent === 'Receptionist' && document.querySelectorAll('#used-by .empty').length === 2`, "the policy is not made")
 	policy := g.Do(t, "GET", auth+"/policies?name=Receptionist", admin, "").List().Items[0]
 	if acl := fmt.Sprint(policy["acl"]); !strings.HasPrefix(acl, "[confd.users.read confd.users.*.read ") || !strings.HasSuffix(acl, " confd.voicemails.*.delete]") {
 		t.Errorf("its patterns are %s", acl)
@@ -142,10 +142,19 @@ func TestConsoleMakesAPolicyOfARole(t *testing.T) {
 
 	user := g.Do(t, "POST", auth+"/users", admin, `{"username":"desk"}`).Want(200).Text("uuid")
 	group := g.Do(t, "POST", auth+"/groups", admin, `{"name":"Front"}`).Want(200).Text("uuid")
-	for _, holder := range []string{"/users/" + user, "/groups/" + group} {
-		g.Do(t, "PUT", fmt.Sprint(auth, holder, "/policies/", policy["uuid"]), admin, "").Want(204)
-	}
+	g.Do(t, "PUT", fmt.Sprint(auth, "/users/", user, "/policies/", policy["uuid"]), admin, "").Want(204)
 	o.run(t, chromedp.Reload())
-	o.until(`['Front', 'desk'].every((name) => [...document.querySelectorAll('#used-by li a')].some((a) => a.textContent === name))`, "those who have it are not told")
+	told := func(who, problem string) {
+		t.Helper()
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('#used-by li a')].map((a) => a.textContent).join() === %q`, who), "%s", problem)
+	}
+	told("desk", "who has it is not told")
+	o.script(t, `((i) => { i.value = 'Front'; i.closest('form').requestSubmit() })(document.querySelector('#used-by [aria-label="Add to Groups of logins"]')), ''`)
+	told("Front,desk", "the group is not given it")
+	o.click(`#used-by [aria-label="Remove desk"]`)
+	told("Front", "the login still has it")
+	if held := g.Do(t, "GET", fmt.Sprint(auth, "/groups/", group, "/policies"), admin, "").List().Total; held != 1 {
+		t.Errorf("the group has %d policies", held)
+	}
 	o.clean(t, "while a policy was made of a role")
 }

@@ -35,7 +35,7 @@ func TestConsoleSystem(t *testing.T) {
 	if err := os.Chmod(key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"pbx.example.com", "the gateway itself", data, "None was made here yet."} {
+	for _, text := range []string{"pbx.example.com", "the gateway itself", data, "None was made here yet.", "Serves"} {
 		o.reads(text)
 	}
 	o.press("Make a backup")

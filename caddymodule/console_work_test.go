@@ -447,7 +447,7 @@ func TestConsoleMakesARouteAndAPaging(t *testing.T) {
 	o.until(`document.querySelector('.number .error a')?.textContent === 'Everywhere'`, "it is not said which route has it")
 	g.Do(t, "PUT", inside+"/contexts", admin, `{"contexts":[]}`).Want(204)
 	route("Everywhere", "9")
-	o.reads("Outcall already exists")
+	o.until(`document.querySelector('[data-name=name]').closest('.field').querySelector('.error').textContent.includes('Outcall already exists')`, "the refusal is not beside its field")
 	if left := g.Do(t, "GET", confd+"/extensions?exten=_9X.", admin, "").List().Total; left != 0 || fmt.Sprint(g.Do(t, "GET", inside, admin, "").JSON("contexts")) != "[]" {
 		t.Error("what was refused has left something")
 	}

@@ -216,12 +216,15 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 
 const sweepEvery = time.Minute
 
-// sweep removes expired tokens, and old records of calls, until the engine ends. A token is worthless as soon as it expires, so nothing depends on when it
-// is removed.
+// sweep removes expired tokens, and old records of calls, and says that the node serves, until the engine ends. A token is worthless as
+// soon as it expires, so nothing depends on when it is removed.
 func (e *engine) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
+		if err := e.announce(e.ctx); err != nil && e.ctx.Err() == nil {
+			slog.Warn("telling the other nodes of this one; trying again in a minute", "error", err)
+		}
 		select {
 		case <-e.ctx.Done():
 			return
@@ -281,6 +284,9 @@ func (e *engine) Destruct() error {
 	e.work.Wait()
 	e.auth.Close()
 	e.cache.Close()
+	if err := e.leave(); err != nil {
+		slog.Warn("the other nodes will miss this one: nobody told them that it was stopped", "error", err)
+	}
 	return errors.Join(e.db.Close(), e.metrics.release())
 }
 

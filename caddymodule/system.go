@@ -13,6 +13,7 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 
+	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/caddymodule/certificate"
 	"github.com/ringfence/ringfence/caddymodule/commands"
 	"github.com/ringfence/ringfence/helpers"
@@ -113,7 +114,8 @@ func (a *App) keeps(c *doctor.Config) (all []helpers.Place) {
 	return all
 }
 
-// unserved returns the operations of a service that this installation cannot serve, by their ids: the console does not offer them.
+// unserved returns the operations of a service that this installation cannot serve, by their ids, and the values of attributes, as
+// "attribute=value": the console does not offer them.
 func (a *App) unserved(service string) (ids []string) {
 	switch service {
 	case "sysconfd":
@@ -129,6 +131,12 @@ func (a *App) unserved(service string) (ids []string) {
 	case "auth":
 		if a.Mail == nil {
 			ids = append(ids, "request_email_confirmation", "test_mail")
+		}
+		for _, method := range []string{"ldap", "saml"} {
+			serves := func(b authsvc.Backend) bool { m, ok := b.(authsvc.BackendMethod); return ok && m.Method() == method }
+			if !slices.ContainsFunc(a.backends, serves) {
+				ids = append(ids, "authentication_method="+method, "default_authentication_method="+method)
+			}
 		}
 	}
 	return ids

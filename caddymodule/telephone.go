@@ -109,6 +109,16 @@ func (t *telephone) begin() {
 	t.restart()
 }
 
+// holder returns the name under which this node configures its Asterisk, or "" if it does not.
+func (t *telephone) holder() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.service == nil {
+		return ""
+	}
+	return t.service.Holder()
+}
+
 // restart ends the service that runs, and runs the current one. The caller holds mu.
 func (t *telephone) restart() {
 	t.stop()

@@ -128,6 +128,14 @@ func TestBulkIsAllOrNothing(t *testing.T) {
 				t.Fatalf("%q, want %q at %d", messages, begins, i)
 			}
 		}
+		// As a problem it has the paths of the values in the request.
+		problem := c.Do(http.MethodPost, "/bulk", bulk(create("/users", object{"firstname": 1, "email": "AL@example.org"}), create("/users", object{"firstname": "Cy", "email": "AL@example.org"})),
+			resttest.Header("Accept", "application/json, application/problem+json")).Want(http.StatusBadRequest)
+		for _, pointer := range []string{`"#/operations/0/body/firstname"`, `"#/operations/1/body/email"`} {
+			if !strings.Contains(problem.Body, pointer) {
+				t.Errorf("nothing is said of %s: %s", pointer, problem.Body)
+			}
+		}
 		dry := bulk(create("/users", object{"firstname": "Bo"}), create("/users", object{"firstname": "Cy"}))
 		for _, path := range []string{"/bulk?dry_run=true", "/bulk"} {
 			if path == "/bulk" {

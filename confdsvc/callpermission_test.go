@@ -28,7 +28,9 @@ func TestCallPermission(t *testing.T) {
 			t.Errorf("its numbers are %v", got)
 		}
 		c.Do(http.MethodPost, "/callpermissions", object{"name": "cp"}).Want(http.StatusBadRequest)
-		c.Do(http.MethodPost, "/callpermissions", object{"name": "x", "extensions": []any{"12a"}}).Want(http.StatusBadRequest)
+		for _, exten := range []string{"12a", "[9-0]X", "_1["} {
+			c.Do(http.MethodPost, "/callpermissions", object{"name": "x", "extensions": []any{exten}}).Want(http.StatusBadRequest).Says("extensions")
+		}
 		for path, body := range map[string]object{"/users": {"firstname": "Al"}, "/groups": {"label": "G"}} {
 			one := path + "/" + c.Create(path, body).Text("uuid")
 			c.Do(http.MethodPut, one+"/callpermissions/"+p.Text("id"), nil).Want(http.StatusNoContent)

@@ -63,8 +63,8 @@ func declareEmergencyNumbers(e *crud.Engine) {
 	}.On(e)
 }
 
-// isNoExtension refuses the number of an extension that telephones of the tenant dial, or of any tenant if the number is for all: who dials it
-// would get the emergency number instead.
+// isNoExtension refuses the number of an extension, or of a parking lot, that telephones of the tenant dial, or of any tenant if the number is for all:
+// who dials it would get the emergency number instead.
 func isNoExtension(ctx context.Context, c store.Conn, n *EmergencyNumber) error {
 	there, err := firstOf(store.Select[*ExtensionRef](ctx, c, `SELECT x.id, x.exten, x.context FROM confd_extension x JOIN confd_context t ON t.name = x.context
 		WHERE x.exten = $1 AND t.type = 'internal' AND (t.tenant_uuid = $2 OR $2 IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid)) ORDER BY x.id LIMIT 1`,
@@ -73,9 +73,20 @@ func isNoExtension(ctx context.Context, c store.Conn, n *EmergencyNumber) error 
 		err = apierr.New(apierr.Invalid, "Number '%s' is that of an extension ('extension_id': %d, 'context': '%s'): change that first",
 			n.Number, there.ID, there.Context).On("number").Naming("Number is that of an extension", "extension_id", there.ID, "context", there.Context)
 	}
+	if err != nil {
+		return err
+	}
+	lots, err := store.Select[*ParkingLot](ctx, c, numberedLots+` AND x.context IN (SELECT t.name FROM confd_context t
+		WHERE t.type = 'internal' AND (t.tenant_uuid = $1 OR $1 IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid))) ORDER BY p.id`, n.TenantUUID)
+	for _, lot := range lots {
+		if lot.holds(n.Number) {
+			return apierr.New(apierr.Invalid, "Number '%s' is one at which calls are parked ('parking_lot_id': %d): change that first", n.Number, lot.ID).On("number").
+				Naming("Number is one at which calls are parked", "parking_lot_id", lot.ID)
+		}
+	}
 	return err
 }
 
-// emergencyLots reads, as a lot without an id, the emergency number that the number $2 is for telephones that dial in the context $1.
-const emergencyLots = `SELECT 0, n.number, n.number FROM confd_emergency_number n JOIN confd_context t ON t.name = $1
-	WHERE n.number = $2 AND t.type = 'internal' AND (n.tenant_uuid = t.tenant_uuid OR n.tenant_uuid IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid))`
+// emergencies are the emergency numbers for telephones that dial in the context $1.
+const emergencies = ` FROM confd_emergency_number n JOIN confd_context t ON t.name = $1
+	WHERE t.type = 'internal' AND (n.tenant_uuid = t.tenant_uuid OR n.tenant_uuid IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid))`

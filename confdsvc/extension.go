@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -112,8 +113,14 @@ func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Exten
 	if in.Type == "outcall" {
 		pattern = outcallPattern
 	}
-	if x.Exten == "" || !pattern.MatchString(x.Exten) {
-		e := apierr.New(apierr.Invalid, "exten: ['String does not match expected pattern.']").On("exten")
+	wrong := ""
+	if !pattern.MatchString(x.Exten) {
+		wrong = "String does not match expected pattern"
+	} else if !conf.IsExten(x.Exten) {
+		wrong = holdsSome
+	}
+	if wrong != "" {
+		e := apierr.New(apierr.Invalid, "exten: ['%s.']", wrong).On("exten")
 		e.ID = rest.BareError
 		return e
 	}

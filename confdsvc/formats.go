@@ -6,11 +6,15 @@ import (
 	"time"
 	_ "time/tzdata" // the names of time zones, on every machine
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
 // extenForm is a dialled number, or a pattern of numbers.
 const extenForm = `^(_[*#0-9_XxZzNn\[\].!-]{1,39}|[*#0-9]{1,40})$`
+
+// holdsSome is what is said of a pattern that has the form, and that Asterisk cannot read, that no number is like, or that every number is like.
+const holdsSome = "Must be a number, or a pattern that some numbers are like, and not all"
 
 // The characters of what a search finds objects by, folded: those of extensions in any context, and of provisioning codes.
 const (
@@ -46,11 +50,12 @@ func init() {
 		},
 		rest.Format{Name: "binary", Doc: "Bytes.", Check: func(string) bool { return true }, Message: "Must be bytes"},
 		rest.Format{
-			Name: "exten", Pattern: extenForm, Example: "1000",
+			Name: "exten", Pattern: extenForm, Check: conf.IsExten, Message: holdsSome, Example: "1000",
 			Doc: "A number as it is dialled, or a pattern of numbers behind an underscore.",
 		},
 		rest.Format{
 			Name: "permitted-number", Pattern: `^(?:_?\+?[0-9NXZ*#\-\[\]]+[.!]?){1,40}$`, Example: "_0900X.",
+			Check: func(text string) bool { return conf.IsExten(text) || conf.IsExten("_"+text) }, Message: holdsSome,
 			Doc: "A number as it is dialled, or a pattern of numbers; the underscore before a pattern may be missing.",
 		},
 		rest.Format{

@@ -3,7 +3,6 @@ package confdsvc
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -68,7 +67,7 @@ func declareIVR(e *crud.Engine) {
 	shownByTarget(e, "ivr_incall", "confd_destination", "ivr_id", func(o *IVR) *[]IncallTo { return &o.Incalls })
 }
 
-// checkChoices refuses what is chosen twice, and a pattern that anything matches: no other choice could be made.
+// checkChoices refuses what is chosen twice.
 func checkChoices(_ context.Context, _ store.Conn, change *crud.Change[IVR]) error {
 	seen := map[string]bool{}
 	for i, choice := range change.New.Choices.V {
@@ -76,9 +75,6 @@ func checkChoices(_ context.Context, _ store.Conn, change *crud.Change[IVR]) err
 			return apierr.New(apierr.Invalid, "exten '%s' used in more than one choice", choice.Exten).On(fmt.Sprintf("choices[%d].exten", i))
 		}
 		seen[choice.Exten] = true
-		if strings.Trim(choice.Exten, "_.!") == "" {
-			return apierr.InvalidField(fmt.Sprintf("choices[%d].exten", i), "regex", "The pattern matches whatever is dialled")
-		}
 	}
 	return nil
 }

@@ -32,10 +32,10 @@ func TestIVR(t *testing.T) {
 		choice := func(exten string, to object) object { return object{"exten": exten, "destination": to} }
 		to := object{"type": "ivr", "ivr_id": sub["id"]}
 		for says, choices := range map[string][]any{
-			"exten '1' used in more than one choice": {choice("1", to), choice("1", to)},
-			"The pattern matches whatever":           {choice("_.", to)},
-			"IVR was not found":                      {choice("1", object{"type": "ivr", "ivr_id": 999999})},
-			"choices":                                {choice("1a", to)},
+			"exten '1' used in more than one choice":                    {choice("1", to), choice("1", to)},
+			"Must be a number, or a pattern that some numbers are like": {choice("_.", to)},
+			"IVR was not found": {choice("1", object{"type": "ivr", "ivr_id": 999999})},
+			"choices":           {choice("1a", to)},
 		} {
 			c.Do(http.MethodPut, path, object{"choices": choices}).Want(http.StatusBadRequest).Says(says)
 		}

@@ -30,6 +30,9 @@ func TestOutcall(t *testing.T) {
 		outside, inside := c.Create("/contexts", object{"label": "out", "type": "outcall"}), c.Create("/contexts", object{"label": "in"})
 		outcall := c.Create("/outcalls", object{"name": "out"})
 		path := "/outcalls/" + outcall.Text("id")
+		for _, exten := range []string{"_.", "_[9-0]X", "_1["} {
+			c.Do(http.MethodPost, "/extensions", object{"exten": exten, "context": outside["name"]}).Want(http.StatusBadRequest).Says("some numbers are like, and not all")
+		}
 		x := c.Create("/extensions", object{"exten": "_0NXX.", "context": outside["name"]})
 		pattern := path + "/extensions/" + x.Text("id")
 		wrong := path + "/extensions/" + c.Create("/extensions", object{"exten": "0123", "context": inside["name"]}).Text("id")

@@ -132,12 +132,16 @@ func (p *ParkingLot) fits(ctx context.Context, c store.Conn, in string) error {
 		ID    int64  `db:"id"`
 		Exten string `db:"exten"`
 	}
-	numbers, err := store.Select[number](ctx, c, "SELECT id, exten FROM confd_extension WHERE context = $1", in)
+	numbers, err := store.Select[number](ctx, c, "SELECT id, exten FROM confd_extension WHERE context = $1 UNION ALL SELECT 0, n.number"+emergencies, in)
 	if err != nil {
 		return err
 	}
 	for _, n := range numbers {
-		if p.holds(n.Exten) {
+		switch {
+		case !p.holds(n.Exten):
+		case n.ID == 0:
+			return apierr.New(apierr.Invalid, "'%s' is an emergency number of the tenant or the installation: take other slots", n.Exten).On("slots_start", "slots_end")
+		default:
 			return style.Storedf("Extension already exists ('exten': '%s', 'context': '%s')", n.Exten, in).On("slots_start", "slots_end")
 		}
 	}
@@ -163,7 +167,8 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 			return err
 		}
 	}
-	lots, err := store.Select[*ParkingLot](ctx, c, inContext+" UNION ALL "+emergencyLots, x.Context, x.Exten) // one statement for both
+	// One statement for both: an emergency number is a lot without an id.
+	lots, err := store.Select[*ParkingLot](ctx, c, inContext+" UNION ALL SELECT 0, n.number, n.number"+emergencies+" AND n.number = $2", x.Context, x.Exten)
 	for _, lot := range lots {
 		if lot.ID == 0 {
 			return apierr.New(apierr.Invalid, "Extension '%s' is an emergency number of the tenant or the installation: choose another", x.Exten).On("exten")
@@ -175,10 +180,13 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 	return err
 }
 
-// inContext reads the lots with a number in a context, from the lots: a context may have a hundred thousand numbers. SQLite joins in the order of
-// CROSS JOIN; it means nothing to PostgreSQL.
-const inContext = `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
-	CROSS JOIN confd_parkinglot_extension px CROSS JOIN confd_extension x WHERE px.parkinglot_id = p.id AND x.id = px.extension_id AND x.context = $1`
+// numberedLots reads the lots with a number, x, from the lots: a context may have a hundred thousand numbers. SQLite joins in the order of CROSS JOIN;
+// it means nothing to PostgreSQL.
+const numberedLots = `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
+	CROSS JOIN confd_parkinglot_extension px CROSS JOIN confd_extension x WHERE px.parkinglot_id = p.id AND x.id = px.extension_id`
+
+// inContext reads those with a number in a context.
+const inContext = numberedLots + " AND x.context = $1"
 
 func lotsIn(ctx context.Context, c store.Conn, in string) ([]*ParkingLot, error) {
 	return store.Select[*ParkingLot](ctx, c, inContext, in)

@@ -62,6 +62,11 @@ func TestParkingLot(t *testing.T) {
 		c.Do(http.MethodPut, twin+number(in, "697"), nil).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, twin, object{"slots_start": "720"}).Want(http.StatusBadRequest)
 
+		c.Do(http.MethodPost, "/emergency-numbers", object{"number": "725"}).Want(http.StatusBadRequest).Says("Number '725' is one at which calls are parked")
+		c.Create("/emergency-numbers", object{"number": "112"})
+		help := "/parkinglots/" + c.Create("/parkinglots", object{"slots_start": "110", "slots_end": "119"}).Text("id")
+		c.Do(http.MethodPut, help+number(in, "100"), nil).Want(http.StatusBadRequest).Says("'112' is an emergency number")
+
 		third := "/parkinglots/" + c.Create("/parkinglots", object{"slots_start": "715", "slots_end": "716"}).Text("id")
 		its := number(other, "696")
 		c.Do(http.MethodPut, third+its, nil).Want(http.StatusNoContent)

@@ -26,7 +26,8 @@ type Entry struct {
 	Prefix     string `json:"prefix"`
 	Definition string `json:"definition"` // path of its OpenAPI document
 	Mails      bool   `json:"mails"`      // it can send mails
-	// Unserved are the operations that this installation cannot serve, by their ids: the console does not offer them.
+	// Unserved are the operations that this installation cannot serve, by their ids, and the values of attributes, as "attribute=value": the
+	// console does not offer them.
 	Unserved []string `json:"unserved,omitempty"`
 	// Document is the definition of a daemon that does not serve its own to everybody; nil: Definition leads to the service's.
 	Document []byte `json:"-"`

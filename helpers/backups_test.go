@@ -68,11 +68,23 @@ func TestBackups(t *testing.T) {
 		master.Get("/backups").Want(501).Says("keeps no backups")
 		master.Get("/system").Want(501)
 		k := w.keeping()
-		if a := master.Get("/system").Want(200); a.JSON("backup_at") != nil || !strings.Contains(a.Body, `"text":"right"`) {
+		for _, sql := range []string{
+			`INSERT INTO node (host, data, version, started_at, seen_at, holder) VALUES ('pbx-1', '/data', '1.0', now_utc(), now_utc(), 'a')`,
+			`INSERT INTO node (host, data, version, started_at, seen_at, holder) VALUES ('pbx-2', '/data', '1.0', now_utc(), now_utc(), '')`,
+			`INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ('main', 'a', now_utc()), ('main manager', 'a', now_utc())`,
+		} {
+			if _, err := w.db.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := master.Get("/system").Want(200)
+		nodes, _ := a.JSON("nodes").([]any)
+		if a.JSON("backup_at") != nil || !strings.Contains(a.Body, `"text":"right"`) || len(nodes) != 2 || nodes[0].(map[string]any)["asterisk"] != "main" ||
+			nodes[1].(map[string]any)["host"] != "pbx-2" || nodes[1].(map[string]any)["asterisk"] != nil {
 			t.Errorf("the system is %s", a.Body)
 		}
 		name := master.Do("POST", "/backups", nil).Want(200).Text("name")
-		a := w.becomes(master, "running")
+		a = w.becomes(master, "running")
 		if a.JSON("total") != 0.0 || a.JSON("making.done") != 1.0 || a.JSON("making.of") != 2.0 {
 			t.Errorf("while it is made: %s", a.Body)
 		}

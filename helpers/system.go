@@ -33,7 +33,7 @@ type System struct {
 	Findings     []doctor.Finding `json:"findings" doc:"What ringfence doctor finds, on the node that answers."`
 	Certificates []Certificate    `json:"certificates" doc:"The certificates that the node serves."`
 	Places       []Place          `json:"places" doc:"Where the node keeps its things."`
-	Nodes        []Node           `json:"nodes" doc:"The nodes that configure an Asterisk, or did so last; none if no node has."`
+	Nodes        []Node           `json:"nodes" doc:"The nodes that serve from this database, or did so within a week and were not stopped."`
 	BackupAt     *time.Time       `json:"backup_at" doc:"When the last backup in the node's folder was made; null if it has none."`
 }
 
@@ -50,11 +50,15 @@ type Place struct {
 	Where string `json:"where" example:"/var/lib/ringfence" doc:"The path of the file or the folder; of PostgreSQL its server and the name of the database."`
 }
 
-// Node is a node that configures an Asterisk.
+// Node is a node that serves.
 type Node struct {
-	Node     string    `db:"holder" json:"node" format:"uuid" doc:"The node, by the name that it has given itself."`
-	Asterisk string    `db:"asterisk" json:"asterisk" example:"main" doc:"The name of the Asterisk."`
-	Until    time.Time `db:"expires_at" json:"until" doc:"Until when no other node may do so. While there is nothing to do, that is in the past."`
+	Host      string     `db:"host" json:"host" example:"pbx-1" doc:"The name of its machine."`
+	Data      string     `db:"data" json:"data" example:"/var/lib/ringfence" doc:"Its data folder there."`
+	Version   string     `db:"version" json:"version" example:"1.4.0" doc:"The version of its gateway."`
+	StartedAt time.Time  `db:"started_at" json:"started_at" doc:"When it was started."`
+	SeenAt    time.Time  `db:"seen_at" json:"seen_at" doc:"When it wrote into the database last, which it does once a minute."`
+	Asterisk  *string    `db:"asterisk" json:"asterisk" example:"main" doc:"The name of the Asterisk that it configures, or did last; null: none."`
+	Until     *time.Time `db:"expires_at" json:"until" doc:"Until when no other node may configure it. While there is nothing to do, that is in the past."`
 }
 
 func (e *endpoints) systemOperations() []rest.Operation {
@@ -83,7 +87,8 @@ func (e *endpoints) readSystem(ctx context.Context, _ *rest.Request, _ scope) (r
 		return reply, err
 	}
 	// A lease of an Asterisk has the Asterisk's name, which has no blank; other rows say who reaches it.
-	is.Nodes, err = store.Select[Node](ctx, e.db, `SELECT holder, asterisk, expires_at FROM asterisk_lease WHERE asterisk NOT LIKE '% %' ORDER BY asterisk`)
+	is.Nodes, err = store.Select[Node](ctx, e.db, `SELECT n.host, n.data, n.version, n.started_at, n.seen_at, l.asterisk, l.expires_at
+		FROM node n LEFT JOIN asterisk_lease l ON l.holder = n.holder AND l.asterisk NOT LIKE '% %' ORDER BY n.host, n.data, l.asterisk`)
 	if err != nil {
 		return reply, err
 	}

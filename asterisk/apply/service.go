@@ -77,7 +77,8 @@ type Service struct {
 	settings Settings
 	queue    queue
 	lease    lease
-	client   *ami.Client // nil: there is no Asterisk
+	holder   atomic.Pointer[string] // its name, as soon as Run has it
+	client   *ami.Client            // nil: there is no Asterisk
 
 	// reloading is held while Asterisk reloads, so that nothing is reloaded while the files are swapped.
 	reloading sync.Mutex
@@ -153,6 +154,14 @@ func (s *Service) booted() {
 	poke(s.wake)
 }
 
+// Holder returns the name under which this node holds the lease, or "" before it has one.
+func (s *Service) Holder() string {
+	if name := s.holder.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
+
 // Changed says that something which the files are made from has changed. It does not block.
 func (s *Service) Changed() { poke(s.changed) }
 
@@ -174,6 +183,7 @@ func (s *Service) Run(ctx context.Context) {
 		slog.Warn("after a crash this node will have to wait for its own right to configure Asterisk", "error", err)
 	}
 	defer release()
+	s.holder.Store(&holder)
 	s.lease.holder = holder // before anything uses the lease; others read it once they have seen held
 	var work sync.WaitGroup
 	defer work.Wait()

@@ -1,12 +1,21 @@
 package conf
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // letters are the digits that a letter of a pattern stands for.
 var letters = map[byte]string{'X': "0-9", 'Z': "1-9", 'N': "2-9"}
+
+// extenForm is a number, or a pattern of numbers behind an underscore.
+var extenForm = regexp.MustCompile(`^(\+?[*#0-9]{1,40}|_\+?([*#0-9XxZzNn]|\[[0-9*#-]+\])+[.!]?)$`)
+
+// IsExten reports whether Asterisk reads a number as the number or the pattern that it is: one that some numbers are like, and not all.
+func IsExten(exten string) bool {
+	return len(exten) <= 40 && extenForm.MatchString(exten) && !holdsNothing(exten)
+}
 
 // Matches reports whether a pattern, which begins with an underscore, holds an extension. Dashes outside of sets count on neither side.
 func Matches(pattern, exten string) bool {
@@ -47,8 +56,8 @@ func Matches(pattern, exten string) bool {
 	return exten == ""
 }
 
-// HoldsNothing reports whether a pattern has a set without anything that can be dialled, such as [9-0]: no number is like that.
-func HoldsNothing(pattern string) bool {
+// holdsNothing reports whether a pattern has a set without anything that can be dialled, such as [9-0]: no number is like that.
+func holdsNothing(pattern string) bool {
 	for {
 		_, behind, opened := strings.Cut(pattern, "[")
 		set, rest, closed := strings.Cut(behind, "]")

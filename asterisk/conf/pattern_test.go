@@ -43,10 +43,15 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-func TestHoldsNothing(t *testing.T) {
-	for pattern, want := range map[string]bool{"_[9-0]X": true, "_1[-]": true, "_[0-9][5-4]": true, "_[0-9]X": false, "_[19-0]": false, "_[*#]1": false, "_1XX": false, "100": false} {
-		if got := conf.HoldsNothing(pattern); got != want {
-			t.Errorf("%s holds nothing: %v, want %v", pattern, got, want)
+func TestIsExten(t *testing.T) {
+	for exten, want := range map[string]bool{
+		"100": true, "*98": true, "_*21.": true, "_1[2-4]X!": true, "+331": true, "_+33X.": true, "": false, "_": false, "100,1": false, "s": false, "_1[2": false, "_1.2": false,
+		"_]1": false, "1 2": false, "${X}": false, "_.": false, "_!": false,
+		// Sets that hold nothing, and some that do.
+		"_[9-0]X": false, "_1[-]": false, "_[0-9][5-4]": false, "_[0-9]X": true, "_[19-0]": true, "_[*#]1": true, "_1XX": true,
+	} {
+		if got := conf.IsExten(exten); got != want {
+			t.Errorf("%q: %v, want %v", exten, got, want)
 		}
 	}
 }

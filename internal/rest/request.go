@@ -105,6 +105,9 @@ func (r *Request) Query(name string) (string, bool) {
 	return values[0], true
 }
 
+// WantsProblem reports whether the client takes refusals as problems (RFC 9457).
+func (r *Request) WantsProblem() bool { return wantsProblem(r.HTTP.Header) }
+
 // PrefersAlso reports whether the client prefers the operation's other media type, Also, to JSON. JSON is the answer where it
 // wants both alike.
 func (r *Request) PrefersAlso() bool {

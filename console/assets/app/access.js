@@ -2,8 +2,9 @@
 import { call, erase, me } from './api.js';
 import { allows, explain, fault, instances, matches } from './acl.js';
 import { bodyOf, fill, may, mayDo, operations, resources, whom } from './definitions.js';
-import { ask, brief, h, later, lead, literal, plural, put, say } from './dom.js';
+import { ask, h, later, lead, literal, plural, put, say } from './dom.js';
 import { form, trouble } from './form.js';
+import { section } from './item.js';
 import { picker, settled } from './picker.js';
 import { finder, starter } from './roles.js';
 import { crumbs } from './shown.js';
@@ -258,36 +259,35 @@ export const policy = async (main, resource, id) => {
 				if (field && !field.value) field.value = name;
 			}),
 		filled,
-		before && (await usedBy(before.uuid)),
+		before && usedBy(resource, before),
 	);
 };
 
-// usedBy lists who has a policy by themselves, and the groups whose members have it.
-const usedBy = async (uuid) => {
-	const kinds = ['auth/groups', 'auth/users'].flatMap((key) => resources.get(key) ?? []).filter((r) => may(r.list));
-	let found;
-	try {
-		found = await Promise.all(
-			kinds.map(async (r) => ({ r, data: (await call('GET', r.service.prefix + r.path, { query: { policy_uuid: uuid, limit: 20 } })).data })),
-		);
-	} catch (problem) {
-		return trouble(problem); // the policy is shown all the same
-	}
-	const some = found.filter(({ data }) => data.filtered > 0);
-	return h(
-		'section',
-		{ id: 'used-by' },
-		h('h2', {}, 'Used by'),
-		some.length === 0 && h('p', { class: 'empty' }, kinds.length === 2 ? 'Nobody has this policy.' : 'Nobody whom you may see has this policy.'),
-		some.map(({ r, data }) => [
-			h('h3', {}, h('a', { href: `#/${r.key}?policy_uuid=${uuid}` }, `${r.title}: ${data.filtered.toLocaleString()}`)),
-			h(
-				'ul',
-				{},
-				data.items.map((o) => h('li', {}, h('a', { href: `#/${r.key}/${o.uuid}` }, brief(o)))),
-			),
-		]),
+// usedBy are the parts of a policy's page for who has it by themselves, and for the groups whose members have it. Its links are theirs.
+const usedBy = (resource, object) => {
+	const kinds = ['auth/groups', 'auth/users'].flatMap((key) => /** @type {any} */ (resources.get(key)) ?? []).filter((r) => may(r.list));
+	const parts = kinds.map((r) =>
+		section({
+			resource,
+			id: object.uuid,
+			state: { object },
+			part: {
+				...r.parts.find((p) => p.kind === 'link' && p.name === 'policies'),
+				name: r.path.slice(1),
+				title: r.title,
+				parameter: r.parameter,
+				reversed: true,
+				source: async (page) => {
+					const { data } = await call('GET', r.service.prefix + r.path, { query: { ...page, policy_uuid: object.uuid } });
+					return { objects: data.items, total: data.filtered };
+				},
+			},
+			renew: async () => true, // the policy stays as it is
+			outdated: async (problem) => say(trouble(problem), true),
+		}),
 	);
+	for (const part of parts) part.open = true;
+	return h('section', { id: 'used-by' }, h('h2', {}, 'Used by'), parts);
 };
 
 // losses tells what an edit takes away, and from whom: from those who hold it through this policy alone and, what it denies now, from all

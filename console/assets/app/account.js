@@ -109,6 +109,20 @@ const password = (again) => {
 	);
 };
 
+// second says what there is instead of a second factor.
+const second = () =>
+	h(
+		'section',
+		{},
+		h('h2', {}, 'Second factor'),
+		h(
+			'p',
+			{},
+			'There is none here: the gateway itself asks for a user name and a password alone. Where your login is checked by a directory of your company (LDAP) ',
+			'that wants a code together with the password, it wants it here too.',
+		),
+	);
+
 // telephones are the numbers and telephones of the user, if the login is that of a telephone user.
 const telephones = async () => {
 	const people = resources.get('confd/users');
@@ -116,7 +130,7 @@ const telephones = async () => {
 	try {
 		const { data } = await call('GET', at({ ...people.read, service: people.service }, me?.user));
 		const place = h('section', { class: 'glance', 'aria-label': 'Telephones' });
-		(await import('./glance.js')).show(place, data);
+		(await import('./glance.js')).show(place, data, false);
 		return [h('h2', {}, 'Telephones'), place];
 	} catch (problem) {
 		return problem.status === 404 ? '' : trouble(problem);
@@ -150,6 +164,7 @@ export const show = async (main) => {
 		await telephones(),
 		parts.map(([place]) => place),
 		password(() => show(main)),
+		second(),
 	);
 	await Promise.all(parts.map(([, draw]) => draw()));
 };

@@ -113,7 +113,12 @@ export const chooser = (resource, columns, again) => {
 			if (!problem.messages) throw problem;
 			const one = chosen[operations.length]; // which could not be read
 			if (one && problem.status === 412) picked.delete(one[0]);
-			const told = problem.messages.map((text) => (one ? `${brief(one[1])}: ${text}` : text.replace(/^operations\[(\d+)\]/, (_, at) => brief(chosen[at][1]))));
+			const parts = problem.parts.filter(({ path }) => path[0] === 'operations');
+			const told = one
+				? problem.messages.map((text) => `${brief(one[1])}: ${text}`)
+				: parts.length > 0
+					? parts.map(({ path: [, at], detail }) => `${brief(chosen[at][1])}: ${detail}`)
+					: problem.messages;
 			say(['None was changed.', ...told.slice(0, 3)].join(' '), true);
 			offer();
 			return again();

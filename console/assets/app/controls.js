@@ -96,19 +96,19 @@ export const toggle = (schema, before, attributes) => {
 };
 
 export const choice = (schema, before, attributes) => {
-	const none = schema.nullable || !attributes.required;
+	const none = schema.nullable || !attributes.required,
+		values = schema.enum.filter((value) => value !== null);
+	if (before != null && !values.includes(before)) values.push(before); // which is not offered any more
 	const input = h(
 		'select',
 		attributes,
 		none && h('option', { value: '' }, schema.default == null ? '—' : `— (${saidOf(schema, schema.default)})`),
-		schema.enum
-			.filter((value) => value !== null)
-			.map((value) => h('option', { value, selected: value === before }, value === '' ? 'none' : saidOf(schema, value))),
+		values.map((value) => h('option', { value, selected: value === before }, value === '' ? 'none' : saidOf(schema, value))),
 	);
 	return {
 		input,
 		element: input,
-		read: () => (input.value === '' ? (before == null ? undefined : null) : schema.enum.find((value) => String(value) === input.value)),
+		read: () => (input.value === '' ? (before == null ? undefined : null) : values.find((value) => String(value) === input.value)),
 	};
 };
 

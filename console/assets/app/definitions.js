@@ -319,8 +319,14 @@ export const properties = (service, schema, list) => {
 	const rank = (name) => (natural.includes(name) ? natural.indexOf(name) : natural.length);
 	return Object.entries(all)
 		.sort(([a], [b]) => at(a) - at(b) || rank(a) - rank(b) || a.localeCompare(b))
-		.map(([name, value]) => [name, resolve(service, value)]);
+		.map(([name, value]) => [name, served(service, name, resolve(service, value))]);
 };
+
+// served leaves those values of an attribute out that this installation cannot serve.
+const served = (service, name, schema) =>
+	service.unserved?.some((one) => one.startsWith(`${name}=`))
+		? { ...schema, enum: schema.enum?.filter((value) => !service.unserved.includes(`${name}=${value}`)) }
+		: schema;
 
 // target finds the resource whose objects a name refers to: "user_uuid", "lines", "contexts.name". Of several it is the one whose objects
 // have a key like this one, "uuid" or "id".

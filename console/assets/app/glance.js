@@ -100,7 +100,7 @@ const session = (logins, uuid, one, again) => {
 };
 
 // account tells of the login of a person: it is the authentication's user with the same UUID.
-const account = async (uuid, add) => {
+const account = async (uuid, add, withSessions) => {
 	const logins = /** @type {Paged | undefined} */ (resources.get('auth/users'));
 	if (!logins || !may(logins.list)) return;
 	const [login] = await listed(logins, logins.path, { uuid, limit: 1 });
@@ -117,7 +117,7 @@ const account = async (uuid, add) => {
 			of = target(logins.service, name);
 		add(title, found.length > 0 && many(found.map((o) => to(of?.key, o.uuid, brief(o)))));
 	}
-	const sessions = part('sessions');
+	const sessions = withSessions && part('sessions');
 	if (!sessions || !may(sessions.get, uuid)) return;
 	const draw = async () => {
 		const all = await listed(logins, fill(sessions.path, uuid), { limit: 20 });
@@ -134,8 +134,9 @@ const account = async (uuid, add) => {
 	await draw();
 };
 
-// show puts what there is to know of a person, whom a GET of the telephone user returned, in its place.
-export const show = (place, user) => {
+// show puts what there is to know of a person, whom a GET of the telephone user returned, in its place: the sessions too, unless the page has
+// them elsewhere.
+export const show = (place, user, sessions = true) => {
 	const { lines = [], incalls = [], groups = [], voicemail, forwards: sent = {}, services: on = {} } = user;
 	const numbers = [...lines, ...incalls].flatMap((of) => of.extensions ?? []),
 		sends = Object.entries(forwards).flatMap(([name, text]) => (sent[name]?.enabled ? [`${text} ${sent[name].destination}`] : []));
@@ -157,7 +158,7 @@ export const show = (place, user) => {
 	add('Do not disturb', on.dnd?.enabled ? badge('On', 'warn') : 'off');
 	put(place, list);
 	watch(place);
-	account(user.uuid, add);
+	account(user.uuid, add, sessions);
 };
 
 // person leads from a login to the telephone user who has it, if there is one.

@@ -327,7 +327,7 @@ const linked = (resource, part) => part.kind === 'shown' && resource.parts.some(
 const typed = new Map();
 
 // section is one part of an object. It is fetched when it is opened.
-const section = (page) => {
+export const section = (page) => {
 	const { part } = page,
 		box = h('div', {}, h('p', {}, 'Loading…')),
 		summary = h('summary', {}, part.title);
@@ -555,6 +555,7 @@ const attributesOf = (part) => {
 
 // linkedTo returns a source of the objects of a link, which are in the object itself or in the list beside it, and whether it can search.
 const linkedTo = async (resource, part, of, object) => {
+	if (part.source) return [part.source, true];
 	const names = attributesOf(part).slice(0, 4),
 		own = names.find((name) => name in object);
 	if (own) return [kept([object[own]].flat().filter(Boolean)), true];

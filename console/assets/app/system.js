@@ -65,18 +65,24 @@ const places = (all) => [
 	),
 ];
 
-const nodes = (all) =>
-	all.length > 0 && [
-		h('h2', {}, 'Nodes'),
-		grid(
-			['Asterisk', 'Configured by the node', 'State'],
-			all.map((n) => [
-				n.asterisk,
-				h('code', {}, n.node),
-				new Date(n.until) > new Date() ? ['at work, until ', time(n.until)] : ['nothing to do since ', time(n.until)],
-			]),
-		),
-	];
+// A node writes once a minute that it serves: one that has not for so long is gone, or cannot.
+const missed = 3 * 60 * 1000;
+const nodes = (all) => [
+	h('h2', {}, 'Nodes'),
+	all.length === 0
+		? h('p', { class: 'empty' }, 'None has told of itself yet: each does once a minute.')
+		: grid(
+				['Machine', 'State', 'Version', 'Started', 'Last seen', 'Asterisk'],
+				all.map((n) => [
+					[n.host, h('div', { class: 'quiet' }, h('code', {}, n.data))],
+					Date.now() - new Date(n.seen_at).getTime() < missed ? badge('Serves', 'good') : badge('Not seen', 'bad'),
+					n.version,
+					time(n.started_at),
+					time(n.seen_at),
+					n.asterisk ? [`configures ${n.asterisk}`, new Date(n.until) > new Date() && [', alone until ', time(n.until)]] : '—',
+				]),
+			),
+];
 
 // save has the browser keep what a path leads to, which takes a token, as a file.
 const save = async (path, name) => {

@@ -281,7 +281,11 @@ const make = async ({ service: { prefix }, path, create }, body, beside) => {
 		const operations = [{ method: 'POST', path: `${path}?recursive=${recursive}`, body }, ...beside];
 		return (await call('POST', `${prefix}/bulk`, { body: { operations } })).data.results[0].body;
 	} catch (problem) {
-		problem.messages = problem.messages?.map((message) => message.replace(/^operations\[\d+\]: /, ''));
+		// What is said of the first operation's body is said beside the fields, and of the others below them.
+		if (problem.parts?.some((p) => p.path[0] === 'operations')) {
+			problem.messages = problem.parts.map((p) => p.detail);
+			problem.parts = problem.parts.map(({ path: [, at, , ...inside], detail }) => ({ path: at === '0' ? inside : [], detail }));
+		}
 		throw problem;
 	}
 };

@@ -93,6 +93,8 @@ func (e *Runner) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 	switch {
 	case err != nil && !errors.Is(err, errUndo):
 		return rest.Reply{}, err
+	case len(run.messages) > 0 && r.WantsProblem():
+		return rest.Reply{}, run.problem
 	case len(run.messages) > 0:
 		return rest.Reply{Status: run.status, Body: run.messages}, nil
 	default:
@@ -134,9 +136,10 @@ type bulkRun struct {
 	dry     bool
 
 	results []BulkResult
-	// messages are the refusals, and status is that of the first.
+	// messages are the refusals, and status is that of the first. problem says the same, with the paths of the values in the request.
 	messages []string
 	status   int
+	problem  *apierr.Error
 }
 
 // all does the operations, one after the other. One that is refused does not keep it from trying the others, so that the client
@@ -162,7 +165,21 @@ func (b *bulkRun) all(ctx context.Context, c store.Conn) error {
 
 func (b *bulkRun) refuse(i int, refusal *apierr.Error) {
 	if b.status == 0 {
-		b.status = refusal.Status()
+		b.status, b.problem = refusal.Status(), &apierr.Error{Kind: refusal.Kind}
+	}
+	at := fmt.Sprintf("operations[%d]", i)
+	for _, name := range refusal.About {
+		b.problem.Fields = append(b.problem.Fields, apierr.Field{Name: at + ".body." + name, Message: refusal.Message})
+	}
+	if refusal.Message != "" && len(refusal.About) == 0 {
+		b.problem.Fields = append(b.problem.Fields, apierr.Field{Name: at, Message: refusal.Message})
+	}
+	for _, field := range refusal.Fields {
+		name, message := at+".body."+field.Name, field.Message
+		if field.Query {
+			name, message = at+".path", field.Name+": "+message
+		}
+		b.problem.Fields = append(b.problem.Fields, apierr.Field{Name: name, Message: message})
 	}
 	for _, message := range rest.MessageList(refusal, time.Time{}).([]string) {
 		b.messages = append(b.messages, fmt.Sprintf("operations[%d]: %s", i, message))
