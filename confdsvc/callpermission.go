@@ -54,14 +54,13 @@ func declareCallPermissions(e *crud.Engine) {
 			return nil
 		},
 	})
-	crud.Link[User, CallPermission]{
-		Relation:   userCallPermissions,
-		LeftShows:  []crud.Show{crud.Many(func(u *User) *[]CallPermissionRef { return &u.CallPermissions })},
-		RightShows: []crud.Show{crud.Many(func(p *CallPermission) *[]UserRef { return &p.Users })},
-	}.On(e)
-	crud.Link[Group, CallPermission]{
-		Relation:   groupCallPermissions,
-		LeftShows:  []crud.Show{crud.Many(func(g *Group) *[]CallPermissionRef { return &g.CallPermissions })},
-		RightShows: []crud.Show{crud.Many(func(p *CallPermission) *[]GroupRef { return &p.Groups })},
-	}.On(e)
+	hasPermissions(e, userCallPermissions, func(u *User) *[]CallPermissionRef { return &u.CallPermissions },
+		crud.Many(func(p *CallPermission) *[]UserRef { return &p.Users }))
+	hasPermissions(e, groupCallPermissions, func(g *Group) *[]CallPermissionRef { return &g.CallPermissions },
+		crud.Many(func(p *CallPermission) *[]GroupRef { return &p.Groups }))
+}
+
+// hasPermissions declares that objects may have some. R is a permission as they show it.
+func hasPermissions[T, R any](e *crud.Engine, relation crud.Relation[T, CallPermission], field func(o *T) *[]R, shows crud.Show) {
+	crud.Link[T, CallPermission]{Relation: relation, LeftShows: []crud.Show{crud.Many(field)}, RightShows: []crud.Show{shows}}.On(e)
 }

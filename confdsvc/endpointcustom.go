@@ -1,6 +1,12 @@
 package confdsvc
 
-import "github.com/ringfence/ringfence/internal/crud"
+import (
+	"context"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
 
 // EndpointCustom is an interface of the telephone system, by its name, which a line or a trunk rings.
 type EndpointCustom struct {
@@ -57,4 +63,19 @@ func declareEndpointsCustom(e *crud.Engine) {
 		Changed:     crud.Each(rememberEndpoint[EndpointCustom]),
 	}.On(e)
 	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Relation: lineCustom, Stays: true, Shown: true}.On(e)
+}
+
+// notOf refuses an endpoint that a line, or a trunk, has: whichever its owner is not.
+func notOf[O, E any](other, column string, key func(o *E) any) crud.Check[O, E] {
+	of := strings.ToLower(other)
+	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[O, E]) error {
+		if pair.RightUnlinked(ctx) {
+			return nil
+		}
+		ids, err := store.Select[int64](ctx, c, "SELECT "+of+"_id FROM confd_"+of+"_endpoint WHERE "+column+" = $1", key(pair.Right))
+		if err == nil && len(ids) > 0 {
+			err = style.Associated(other, "Endpoint", of+"_id", ids[0], column, key(pair.Right))
+		}
+		return err
+	})
 }

@@ -21,13 +21,6 @@ type Outcall struct {
 	Trunks          []OutcallTrunk      `json:"trunks" readOnly:"true" doc:"By which calls go, in the order in which they are tried."`
 }
 
-// CallLimits keep calls to the outside from becoming dear: those of a trunk, of an outgoing call, of a user, or of a tenant. Null and 0 are no limit.
-type CallLimits struct {
-	MaxCalls          *int64 `db:"max_calls" json:"max_calls" minimum:"0" maximum:"1000000" doc:"Calls to the outside at once. Null or 0: no limit."`
-	MaxCallsPerMinute *int64 `db:"max_calls_per_minute" json:"max_calls_per_minute" minimum:"0" maximum:"1000000"`
-	MaxMinutesPerDay  *int64 `db:"max_minutes_per_day" json:"max_minutes_per_day" minimum:"0" maximum:"1000000"`
-}
-
 // OutcallRef is an outgoing call as other objects show it.
 type OutcallRef struct {
 	ID   ID     `db:"id" json:"id"`
@@ -114,14 +107,8 @@ func declareOutcalls(e *crud.Engine) {
 		Set:        &crud.List{By: []string{"id"}, Repeated: "Cannot associate same trunk more than once."},
 	}.On(e)
 	nestsList[OutcallTrunk](e, outcallTrunks, "trunks", "").On(e)
-	crud.Link[Outcall, CallPermission]{
-		Relation:   outcallCallPermissions,
-		LeftShows:  []crud.Show{crud.Many(func(o *Outcall) *[]OutcallPermission { return &o.CallPermissions })},
-		RightShows: []crud.Show{crud.Many(func(p *CallPermission) *[]OutcallRef { return &p.Outcalls })},
-	}.On(e)
-	crud.Link[Outcall, Schedule]{
-		Table: "confd_outcall_schedule", LeftHas: crud.AtMostOne,
-		LeftShows:  []crud.Show{crud.Many(func(o *Outcall) *[]OutcallSchedule { return &o.Schedules })},
-		RightShows: []crud.Show{crud.Many(func(s *Schedule) *[]OutcallRef { return &s.Outcalls })},
-	}.On(e)
+	hasPermissions(e, outcallCallPermissions, func(o *Outcall) *[]OutcallPermission { return &o.CallPermissions },
+		crud.Many(func(p *CallPermission) *[]OutcallRef { return &p.Outcalls }))
+	hasSchedule(e, "confd_outcall_schedule", func(o *Outcall) *[]OutcallSchedule { return &o.Schedules },
+		crud.Many(func(s *Schedule) *[]OutcallRef { return &s.Outcalls }))
 }

@@ -105,7 +105,8 @@ func declareSchedules(e *crud.Engine) {
 		crud.Many(func(s *Schedule) *[]IncallRef { return &s.Incalls }))
 }
 
-func hasSchedule[T any](e *crud.Engine, relation crud.Relation[T, Schedule], field func(o *T) *[]ScheduleRef, shows crud.Show) {
+// hasSchedule declares that objects may have one. R is a schedule as they show it.
+func hasSchedule[T, R any](e *crud.Engine, relation crud.Relation[T, Schedule], field func(o *T) *[]R, shows crud.Show) {
 	crud.Link[T, Schedule]{Relation: relation, LeftHas: crud.AtMostOne, LeftShows: []crud.Show{crud.Many(field)}, RightShows: []crud.Show{shows}}.On(e)
 }
 

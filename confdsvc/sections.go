@@ -1,13 +1,5 @@
 package confdsvc
 
-import (
-	"context"
-	"net/http"
-
-	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/rest"
-)
-
 // The sections, each with a type of its own. To add one, add its type, what it may have, and its table.
 type (
 	// PJSIPGlobal is the section global of pjsip.conf.
@@ -142,7 +134,6 @@ func init() {
 			never("this is the profile that others are made from", "template"),
 		),
 	})
-	words["/asterisk/pjsip/doc"] = "options of SIP"
 	words["/asterisk/pjsip/global"] = "settings of SIP"
 	words["/asterisk/pjsip/system"] = "settings of SIP that need a restart"
 	words["/asterisk/features/general"] = "settings of transfers"
@@ -151,40 +142,4 @@ func init() {
 	words["/asterisk/rtp/general"] = "settings of voices"
 	words["/asterisk/confbridge/wazo_default_bridge"] = "settings of all conferences"
 	words["/asterisk/confbridge/wazo_default_user"] = "settings of all participants"
-	resources = append(resources, declareSIPDoc)
-}
-
-// SIPOption is what is known of an option of pjsip.conf.
-type SIPOption struct {
-	Name string `json:"name" example:"max_contacts" doc:"The option's name, once more."`
-}
-
-// declareSIPDoc adds the operation that names the options which sections of pjsip.conf may have.
-func declareSIPDoc(e *crud.Engine) {
-	all := map[string]map[string]SIPOption{}
-	add := func(section string, known map[string]bool) {
-		all[section] = map[string]SIPOption{}
-		for name := range known {
-			all[section][name] = SIPOption{name}
-		}
-	}
-	for section, known := range map[string]map[string]bool{
-		"aor": aorOptions, "auth": authOptions, "endpoint": endpointOptions, "identify": identifyOptions, "registration": registrationOptions,
-		"transport": transportOptions,
-	} {
-		add(section, known)
-	}
-	for _, section := range []string{"global", "system"} {
-		known := map[string]bool{}
-		for _, name := range sections["pjsip/"+section].names() {
-			known[name] = true
-		}
-		add(section, known)
-	}
-	e.Add(rest.Operation{
-		Method: http.MethodGet, Path: "/asterisk/pjsip/doc", Access: "confd.asterisk.pjsip.doc.read", ID: "show_pjsip_doc", Tag: "asterisk",
-		Summary: "List the options of SIP", Description: "The names of the options that each kind of section of `pjsip.conf` may have.",
-		Success: http.StatusOK, Reply: rest.SchemaOf[map[string]map[string]SIPOption](), Tenanted: true,
-		Handle: func(context.Context, *rest.Request) (rest.Reply, error) { return rest.Reply{Body: all}, nil },
-	})
 }

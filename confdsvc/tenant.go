@@ -26,6 +26,13 @@ type Tenant struct {
 	CallLimits
 }
 
+// CallLimits keep calls to the outside from becoming dear: those of a trunk, of an outgoing call, of a user, or of a tenant. Null and 0 are no limit.
+type CallLimits struct {
+	MaxCalls          *int64 `db:"max_calls" json:"max_calls" minimum:"0" maximum:"1000000" doc:"Calls to the outside at once. Null or 0: no limit."`
+	MaxCallsPerMinute *int64 `db:"max_calls_per_minute" json:"max_calls_per_minute" minimum:"0" maximum:"1000000"`
+	MaxMinutesPerDay  *int64 `db:"max_minutes_per_day" json:"max_minutes_per_day" minimum:"0" maximum:"1000000"`
+}
+
 func init() { resources = append(resources, declareTenants) }
 
 func declareTenants(e *crud.Engine) {
