@@ -36,7 +36,9 @@ func TestRealImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var logins struct{ SIP []struct{ Name, Username, Password string } }
+	var logins struct {
+		SIP []struct{ Name, Username, Password string }
+	}
 	if err := json.Unmarshal(text, &logins); err != nil || len(logins.SIP) < 30 {
 		t.Fatalf("%d telephones, %v", len(logins.SIP), err)
 	}

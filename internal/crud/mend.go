@@ -299,7 +299,7 @@ func withoutPart(value any, path string) (any, bool) {
 			return slices.Delete(slices.Clone(v), i, i+1), true
 		}
 	case map[string]any:
-		if name := strings.TrimPrefix(path, "."); name != path {
+		if name, is := strings.CutPrefix(path, "."); is {
 			if _, has := v[name]; has {
 				delete(v, name)
 				return v, true
