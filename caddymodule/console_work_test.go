@@ -86,6 +86,7 @@ func TestConsoleMakesARingGroup(t *testing.T) {
 	}
 	o.press("Add 2001 to them, and go on")
 	o.reads("Night was created with the number 2001.")
+	o.until(`((text) => text.includes('2001') && text.includes('Bobby'))(document.querySelector('.glance').innerText)`, "its number and its member are not seen at once")
 	night := g.Do(t, "GET", confd+"/groups?search=Night", admin, "").List().Items[0]
 	if members := fmt.Sprint(night["members"]); !strings.Contains(members, "Bobby") || strings.Contains(members, "Ada") {
 		t.Errorf("the group is %v", night)

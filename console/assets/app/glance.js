@@ -134,15 +134,11 @@ const account = async (uuid, add, withSessions) => {
 	await draw();
 };
 
-// show puts what there is to know of a person, whom a GET of the telephone user returned, in its place: the sessions too, unless the page has
-// them elsewhere.
-export const show = (place, user, sessions = true) => {
-	const { lines = [], incalls = [], groups = [], voicemail, forwards: sent = {}, services: on = {} } = user;
-	const numbers = [...lines, ...incalls].flatMap((of) => of.extensions ?? []),
-		sends = Object.entries(forwards).flatMap(([name, text]) => (sent[name]?.enabled ? [`${text} ${sent[name].destination}`] : []));
+// telling returns a list, and a function that tells something in it below a title, in the place of what it told there before.
+/** @type {() => [HTMLElement, (title: string, shown: any) => void]} */
+const telling = () => {
 	const list = h('dl'),
 		told = new Map();
-	// add tells something below a title, in the place of what it told there before.
 	const add = (title, shown) => {
 		if (!told.has(title)) {
 			told.set(title, h('dd'));
@@ -150,7 +146,39 @@ export const show = (place, user, sessions = true) => {
 		}
 		put(told.get(title), shown || h('span', { class: 'quiet' }, 'none'));
 	};
-	add('Numbers', numbers.length > 0 && many(numbers.map((x) => to('confd/extensions', x.id, x.exten))));
+	return [list, add];
+};
+
+// called are links to numbers.
+const called = (extensions) => extensions.length > 0 && many(extensions.map((x) => to('confd/extensions', x.id, x.exten)));
+
+const named = 20; // members by their names
+
+// group tells of what several people share: its numbers, inside and outside, and its members, if it has some.
+export const group = (place, { extensions = [], incalls = [], members }) => {
+	const [list, add] = telling(),
+		users = members?.users;
+	add('Numbers', called(extensions));
+	add('From outside', called(incalls.flatMap((of) => of.extensions ?? [])));
+	if (users)
+		add(
+			'Members',
+			users.length > 0 && [
+				many(users.slice(0, named).map((u) => to('confd/users', u.uuid, brief(u)))),
+				users.length > named && ` and ${users.length - named} more`,
+			],
+		);
+	put(place, list);
+};
+
+// show puts what there is to know of a person, whom a GET of the telephone user returned, in its place: the sessions too, unless the page has
+// them elsewhere.
+export const show = (place, user, sessions = true) => {
+	const { lines = [], incalls = [], groups = [], voicemail, forwards: sent = {}, services: on = {} } = user;
+	const numbers = [...lines, ...incalls].flatMap((of) => of.extensions ?? []),
+		sends = Object.entries(forwards).flatMap(([name, text]) => (sent[name]?.enabled ? [`${text} ${sent[name].destination}`] : []));
+	const [list, add] = telling();
+	add('Numbers', called(numbers));
 	add('Telephones', lines.length > 0 && h('ul', {}, lines.map(telephone)));
 	add('Mailbox', voicemail && to('confd/voicemails', voicemail.id, brief(voicemail)));
 	add('Groups', groups.length > 0 && many(groups.map((g) => member(g, resources.get('confd/groups')))));

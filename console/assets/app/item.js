@@ -63,8 +63,8 @@ export const create = (main, resource) => {
 // about tells of an object what its form does not.
 const about = (resource, object) => [glances[resource.key] && glance(glances[resource.key], object), facts(resource, object)];
 
-// glances tell of a person, who may be a telephone user, a login, or both. Few pages need them.
-const glances = { 'confd/users': 'show', 'auth/users': 'person' };
+// glances tell of a person, who may be a telephone user, a login, or both, and of what has members and numbers. Few pages need them.
+const glances = { 'confd/users': 'show', 'auth/users': 'person', 'confd/groups': 'group', 'confd/conferences': 'group' };
 const glance = (of, object) => {
 	const place = h('section', { class: 'glance', 'aria-label': 'At one look' });
 	import('./glance.js').then((all) => all[of](place, object));
