@@ -25,7 +25,7 @@ func definition(t *testing.T) []byte {
 
 // The definition is the contract: a change of it must show in a review.
 func TestGoldenDefinition(t *testing.T) {
-	resttest.CheckGolden(t, definition(t), *update)
+	resttest.CheckDefinition(t, definition(t), *update)
 }
 
 // contract is what existing clients rely on: each operation's access ("-": none), the parameters of its query and the fields of
@@ -64,11 +64,6 @@ PUT    /emails/{email_uuid}/confirm                 -                           
 POST   /users/register                              -                                                 - username,password,firstname,lastname,email_address 200
 `
 
-func TestDefinitionHasExamples(t *testing.T) {
-	resttest.CheckExamples(t, definition(t))
-	resttest.CheckDescriptions(t, definition(t))
-}
-
 // Whoever executes in the explorer what the definition offers is not refused for it, and makes nobody who can log in.
 func TestExamplesCanBeSent(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
@@ -91,9 +86,6 @@ func TestDefinitionKeepsTheContract(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if err := doc.Validate(t.Context()); err != nil {
-		t.Error(err)
 	}
 	for line := range strings.Lines(strings.TrimSpace(contract)) {
 		f := strings.Fields(line)

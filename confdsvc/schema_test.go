@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The definition is the contract: a review must see each change of it.
 func TestGoldenDefinition(t *testing.T) {
-	resttest.CheckGolden(t, definition(t), *update)
+	resttest.CheckDefinition(t, definition(t), *update)
 }
 
 // definition returns the definition that the gateway serves: users have accounts, which the authentication service keeps.
@@ -52,51 +52,6 @@ func TestDefinitionNamesLogins(t *testing.T) {
 	if most := login.Properties["username"].Value.MaxLength; most == nil || *most != 256 {
 		t.Errorf("a user name has at most %v characters", most)
 	}
-}
-
-func TestDefinitionIsOpenAPI(t *testing.T) {
-	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Validate(t.Context()); err != nil {
-		t.Error(err)
-	}
-	// Clients' policies depend on these accesses.
-	for _, want := range []string{
-		"GET /users confd.users.read", "POST /users confd.users.create", "GET /users/{user_id} confd.users.{user_id}.read",
-		"PUT /users/{user_id} confd.users.{user_id}.update", "DELETE /users/{user_id} confd.users.{user_id}.delete",
-		"POST /users/{user_id}/voicemails confd.users.{user_id}.voicemails.create",
-		"GET /users/{user_id}/voicemails confd.users.{user_id}.voicemails.read",
-		"DELETE /users/{user_id}/voicemails confd.users.{user_id}.voicemails.delete",
-		"PUT /users/{user_id}/voicemails/{voicemail_id} confd.users.{user_id}.voicemails.{voicemail_id}.update",
-		"GET /users/{user_id}/voicemail confd.users.{user_id}.voicemail.read",
-		"GET /voicemails confd.voicemails.read", "POST /voicemails confd.voicemails.create",
-		"GET /voicemails/{voicemail_id} confd.voicemails.{voicemail_id}.read",
-		"PUT /voicemails/{voicemail_id} confd.voicemails.{voicemail_id}.update",
-		"DELETE /voicemails/{voicemail_id} confd.voicemails.{voicemail_id}.delete",
-		"GET /infos confd.infos.read", "GET /status confd.status.read",
-	} {
-		part := strings.Fields(want)
-		item := doc.Paths.Value(part[1])
-		if item == nil || item.GetOperation(part[0]) == nil {
-			t.Errorf("no %s %s", part[0], part[1])
-			continue
-		}
-		op := item.GetOperation(part[0])
-		if got := op.Extensions["x-required-acl"]; got != part[2] {
-			t.Errorf("%s %s needs %v, want %s", part[0], part[1], got, part[2])
-		}
-		if !strings.Contains(op.Description, "**Required ACL:** `"+part[2]+"`") {
-			t.Errorf("%s %s does not document its access: %s", part[0], part[1], op.Description)
-		}
-	}
-}
-
-func TestDefinitionHasExamples(t *testing.T) {
-	text := definition(t)
-	resttest.CheckExamples(t, text)
-	resttest.CheckDescriptions(t, text)
 }
 
 // Whoever executes in the explorer what the definition offers is not refused for it.

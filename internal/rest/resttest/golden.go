@@ -6,11 +6,30 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// CheckGolden checks that a definition is the one in testdata/openapi.json, or writes it there: it is the contract, and a change of it
+// CheckDefinition checks the definition of a service: it is OpenAPI, has examples and descriptions, and is the golden one.
+func CheckDefinition(t *testing.T, definition []byte, update bool) {
+	t.Helper()
+	t.Run("described", func(t *testing.T) {
+		doc, err := openapi3.NewLoader().LoadFromData(definition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := doc.Validate(t.Context()); err != nil {
+			t.Error(err)
+		}
+		checkExamples(t, doc, definition)
+		checkDescriptions(t, doc)
+	})
+	t.Run("golden", func(t *testing.T) { checkGolden(t, definition, update) })
+}
+
+// checkGolden checks that a definition is the one in testdata/openapi.json, or writes it there: it is the contract, and a change of it
 // must show in a review. A definition that takes something away from its clients is never written: see [Breaks].
-func CheckGolden(t testing.TB, definition []byte, update bool) {
+func checkGolden(t *testing.T, definition []byte, update bool) {
 	t.Helper()
 	var got bytes.Buffer
 	if err := json.Indent(&got, definition, "", "  "); err != nil {
