@@ -35,7 +35,8 @@ type Hostile struct {
 const HostileSeed = "RINGFENCE_TEST_SEED"
 
 const (
-	hostileBodies   = 24 // of each operation, at most, beside the common ones
+	hostileTexts    = 6  // of unreadable, for each operation that reads JSON or nothing: package rest reads it for all
+	hostileBodies   = 24 // of each operation, at most, beside these
 	hostileRepeats  = 8  // that are tried again for what they change
 	hostilePatience = time.Minute
 )
@@ -97,7 +98,7 @@ func (h Hostile) Run(t *testing.T) {
 	tried, counts := 0, map[int]int{}
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
-			random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // no secret
+			random := rand.New(rand.NewPCG(seed, uint64(tried))) //nolint:gosec // no secret
 			x := &hostile{Hostile: h, t: t, d: &d, method: strings.ToUpper(method), path: path, rand: random, counts: counts}
 			if method == "parameters" {
 				continue
@@ -121,24 +122,27 @@ type hostile struct {
 	method, path string
 	op           operation
 	rand         *rand.Rand
-	bodies       []string
+	bodies       []func() string // made when they are chosen: most are not, and some are large
 	failures     int
 	counts       map[int]int // of the responses, by status
 }
 
 func (x *hostile) run() {
 	x.t.Helper()
-	if x.op.Body != nil {
-		for kind, content := range x.op.Body.Content {
-			if kind == "application/json" {
-				x.at(content.Schema, 0, func(text string) string { return text })
-			}
-		}
+	texts := slices.Clone(unreadable)
+	x.rand.Shuffle(len(texts), func(i, j int) { texts[i], texts[j] = texts[j], texts[i] })
+	if x.op.Body == nil {
+		texts = texts[:hostileTexts]
+	} else if content, ok := x.op.Body.Content["application/json"]; ok {
+		texts = texts[:hostileTexts]
+		x.at(content.Schema, 0, func(text string) string { return text })
 	}
 	x.rand.Shuffle(len(x.bodies), func(i, j int) { x.bodies[i], x.bodies[j] = x.bodies[j], x.bodies[i] })
-	bodies := append(slices.Clone(hostileTexts), x.bodies[:min(len(x.bodies), hostileBodies)]...)
+	for _, body := range x.bodies[:min(len(x.bodies), hostileBodies)] {
+		texts = append(texts, body())
+	}
 	var refused []string
-	for _, body := range bodies {
+	for _, body := range texts {
 		if x.try(body) >= http.StatusBadRequest {
 			refused = append(refused, body)
 		}
@@ -287,8 +291,10 @@ func (x *hostile) unknown() string {
 // at adds bodies that hold a bad value at this place and at all places within it. wrap puts a value there.
 func (x *hostile) at(s *schema, depth int, wrap func(string) string) {
 	s = x.resolve(s)
+	add := func(body func() string) { x.bodies = append(x.bodies, func() string { return wrap(body()) }) }
 	for range 3 {
-		x.bodies = append(x.bodies, wrap(hostileValues[x.rand.IntN(len(hostileValues))]))
+		value := hostileValues[x.rand.IntN(len(hostileValues))]
+		add(func() string { return value })
 	}
 	if depth > 4 {
 		return
@@ -300,15 +306,16 @@ func (x *hostile) at(s *schema, depth int, wrap func(string) string) {
 	}
 	if s.Items != nil {
 		x.at(s.Items, depth+1, func(text string) string { return wrap("[" + text + "]") })
-		x.bodies = append(x.bodies, wrap("["+strings.Repeat(x.good(s.Items, 0)+",", 3_000)+x.good(s.Items, 0)+"]"))
+		add(func() string { return "[" + strings.Repeat(x.good(s.Items, 0)+",", 3_000) + x.good(s.Items, 0) + "]" })
 	}
 	for name, p := range s.Properties {
-		around := x.required(s, name, depth)
-		x.at(p, depth+1, func(text string) string { return wrap(fmt.Sprintf("{%s%q:%s}", around, name, text)) })
-		good := x.good(p, 0)
-		x.bodies = append(x.bodies,
-			wrap(fmt.Sprintf("{%s%q:%s,%q:%s}", around, name, good, name, good)),
-			wrap(fmt.Sprintf("{%s%q:%s,%q:%s}", around, name, good, strings.ToUpper(name), good)))
+		x.at(p, depth+1, func(text string) string { return wrap(fmt.Sprintf("{%s%q:%s}", x.required(s, name, depth), name, text)) })
+		for _, again := range []string{name, strings.ToUpper(name)} {
+			add(func() string {
+				good := x.good(p, 0)
+				return fmt.Sprintf("{%s%q:%s,%q:%s}", x.required(s, name, depth), name, good, again, good)
+			})
+		}
 	}
 	var more schema
 	if json.Unmarshal(s.More, &more) == nil {
@@ -368,8 +375,8 @@ func (x *hostile) good(s *schema, depth int) string {
 	return `"a"`
 }
 
-// hostileTexts are bodies of any operation.
-var hostileTexts = []string{
+// unreadable are bodies of any operation.
+var unreadable = []string{
 	" \n", "null", "[]", "{}", `"x"`, "1", "true", `{"name":`, `{} {}`, `{}x`, "\ufeff{}", `{'a':1}`, `{/* */}`, `{"a":1,}`, "a=b&c=d", "<a/>", "\x00",
 	"\xff\xfe", `{"a":"\ud800"}`, "{\"a\":\"\xc3\x28\"}", `{"\u0000":1}`, `{"":1}`, "{\"a\":\"\x01\"}", `{"a":1e999}`,
 	`{"__proto__":{},"constructor":{}}`, `[{}]`, `[[]]`, `{"a":1,"a":2}`, `{"a":1,"A":2}`,
