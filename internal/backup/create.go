@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/private"
@@ -88,7 +89,14 @@ func Create(ctx context.Context, o Options, w io.Writer) (_ *Manifest, err error
 	return m, archive.end(m)
 }
 
+// schemas has what schema has returned, by version: a restore asks several times, and to migrate takes longest.
+var schemas sync.Map
+
+// schema returns the tables of a version of the schema, which are not to be changed.
 func schema(ctx context.Context, version int64) (_ []table, err error) {
+	if known, ok := schemas.Load(version); ok {
+		return known.([]table), nil
+	}
 	folder, err := os.MkdirTemp("", "ringfence-schema-")
 	if err != nil {
 		return nil, err
@@ -102,7 +110,11 @@ func schema(ctx context.Context, version int64) (_ []table, err error) {
 	if err := lite.MigrateTo(ctx, version); err != nil {
 		return nil, err
 	}
-	return tablesOf(ctx, lite)
+	tables, err := tablesOf(ctx, lite)
+	if err == nil {
+		schemas.Store(version, tables)
+	}
+	return tables, err
 }
 
 // begin locks the tables on PostgreSQL, and lifts its limits on the time that a transaction takes. It comes first in a transaction: the
