@@ -51,7 +51,7 @@ func (p *Passwords) settings() (password.Settings, error) {
 		Time:    cmp.Or(p.Passes, password.DefaultParams.Time),
 		Threads: cmp.Or(p.Lanes, password.DefaultParams.Threads),
 	}
-	if params.Memory < leastMemory {
+	if p.MemoryKiB != 0 && params.Memory < leastMemory {
 		return password.Settings{}, fmt.Errorf("passwords: the memory is %d KiB, and must be at least %d", params.Memory, leastMemory)
 	}
 	return password.Settings{Params: params, Queue: p.Queue, Wait: time.Duration(p.Wait), Shortest: p.Shortest}, nil

@@ -19,8 +19,8 @@ import (
 	"github.com/ringfence/ringfence/caddymodule"
 )
 
-// Passwords are hashed by all gateways of tests at the least cost that a configuration may have: the tests hash hundreds, and count no cost.
-func init() { password.DefaultParams = password.Params{Memory: 7 * 1024, Time: 1, Threads: 1} }
+// Passwords are hashed by all gateways of tests at hardly any cost, at which no configuration may: the tests hash hundreds, and count no cost.
+func init() { password.DefaultParams = password.Params{Memory: 64, Time: 1, Threads: 1} }
 
 // AsCommand is a variable that turns a test binary into the gateway's command line, if it is set.
 const AsCommand = "RINGFENCE_TEST_AS_COMMAND"
