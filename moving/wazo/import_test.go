@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/backup"
 	"github.com/ringfence/ringfence/internal/local"
@@ -86,7 +87,10 @@ func restored(t *testing.T, job *wazo.Job, database func(t *testing.T, data stri
 		t.Fatal(err)
 	}
 	in := installation{db: db, job: job}
-	in.auth, err = authsvc.New(authsvc.Options{DB: db, Sealer: box, Contents: confdsvc.ContentsOf(db, nil), People: confdsvc.People})
+	in.auth, err = authsvc.New(authsvc.Options{
+		DB: db, Sealer: box, Contents: confdsvc.ContentsOf(db, nil), People: confdsvc.People,
+		Settings: authsvc.Settings{Passwords: password.Settings{Params: password.Params{Memory: 64, Time: 1, Threads: 1}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +224,10 @@ func (in installation) logins(t *testing.T) {
 		all.API = all.API[:5]
 	}
 	refreshed := 0
-	for _, l := range all.API {
+	for i, l := range all.API {
+		if i%3 > 0 && l.Email != "" && l.Refresh.Token == "" {
+			continue // 33 of the 39 differ by name alone
+		}
 		if got := in.login(t, l.Username, l.Password, map[string]any{}); got != l.Status {
 			t.Errorf("%s gets %d, and got %d", l.Username, got, l.Status)
 		}
