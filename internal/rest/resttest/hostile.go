@@ -309,7 +309,9 @@ func (x *hostile) at(s *schema, depth int, wrap func(string) string) {
 		add(func() string { return "[" + strings.Repeat(x.good(s.Items, 0)+",", 3_000) + x.good(s.Items, 0) + "]" })
 	}
 	for name, p := range s.Properties {
-		x.at(p, depth+1, func(text string) string { return wrap(fmt.Sprintf("{%s%q:%s}", x.required(s, name, depth), name, text)) })
+		x.at(p, depth+1, func(text string) string {
+			return wrap(fmt.Sprintf("{%s%q:%s}", x.required(s, name, depth), name, text))
+		})
 		for _, again := range []string{name, strings.ToUpper(name)} {
 			add(func() string {
 				good := x.good(p, 0)
