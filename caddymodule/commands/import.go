@@ -15,6 +15,7 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/backup"
+	"github.com/ringfence/ringfence/internal/operator"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/moving/wazo"
@@ -55,6 +56,9 @@ with --dry-run, which writes nothing.
     ringfence import wazo db.tgz
     ringfence import wazo --files /srv/unpacked-data.tgz
 
+With --verify, --api and --api-token-file name a platform that still runs, whose
+lists are compared with what the import makes of its dump.
+
 --from reads the database of a platform that runs instead of a file, in one
 snapshot and without writing. PGPASSWORD may have its password.
 
@@ -78,7 +82,9 @@ with the same environment. Without a file it does only that, as often as you lik
 }
 
 func importWazo(cmd *cobra.Command, args []string) (err error) {
-	if merges(cmd) {
+	verify := flagOf(cmd, "verify") == "true"
+	compares := verify && flagOf(cmd, "api") != "" && flagOf(cmd, "tenant") == ""
+	if merges(cmd) && !compares {
 		for _, name := range []string{"from", "files", "verify"} {
 			if cmd.Flags().Changed(name) {
 				return fmt.Errorf("--%s is for the import of a whole installation, not for one tenant", name)
@@ -103,7 +109,7 @@ func importWazo(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	job := &wazo.Job{
-		File: strings.Join(args, ""), From: from, SealingKeys: options.SealingKeys, Program: options.Program, Verify: flagOf(cmd, "verify") == "true",
+		File: strings.Join(args, ""), From: from, SealingKeys: options.SealingKeys, Program: options.Program, Verify: verify,
 	}
 	if job.Accesses, err = documentedAccesses(); err != nil {
 		return err
@@ -118,10 +124,44 @@ func importWazo(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
+	if compares {
+		if err := compared(cmd, file, job); err != nil {
+			return err
+		}
+	}
 	if err := tellImport(cmd, &job.Report, dry); err != nil || files == "" {
 		return err
 	}
 	return copyFiles(cmd, files, options)
+}
+
+// compared asks a platform that runs, and what an import has made of its dump, for the same.
+func compared(cmd *cobra.Command, made string, job *wazo.Job) (err error) {
+	api := flagOf(cmd, "api")
+	if err := operator.CheckServer(api); err != nil {
+		return err
+	}
+	theirs, err := clientOf(api, "RINGFENCE_API_TOKEN", flagOf(cmd, "api-token-file"), flagOf(cmd, "api-cacert"))
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "ringfence-compare-") // mode 0700: it has all secrets
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	ours, closeOurs, err := opened(cmd.Context(), made, folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeOurs()) }()
+	services, err := NewServices(store.NewLate())
+	if err != nil {
+		return err
+	}
+	defer services.Auth.Close()
+	job.Report.Comparison, err = wazo.Compare(cmd.Context(), theirs, ours, services.Auth.REST(), services.Confd)
+	return err
 }
 
 // askedFor refuses what cannot be meant.

@@ -18,7 +18,8 @@ type benchmarks map[string]map[string][]float64
 // runBenchmarks runs those of a package whose names match, so many times each for so long ("1s", "100x").
 func runBenchmarks(pkg, pattern, long string, times int) (benchmarks, error) {
 	fmt.Fprintln(os.Stderr, "bench: the benchmarks", pattern, "of", pkg)
-	cmd := exec.Command("go", "test", pkg, "-pgo", "off", "-run", "^$", "-bench", pattern, "-benchmem", "-benchtime", long, "-count", strconv.Itoa(times))
+	cmd := exec.Command("go", "test", pkg, "-pgo", "off", "-timeout", "30m", "-run", "^$",
+		"-bench", pattern, "-benchmem", "-benchtime", long, "-count", strconv.Itoa(times))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

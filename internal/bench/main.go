@@ -55,7 +55,7 @@ func run(arguments []string) error {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer rounds: about two minutes, for a look and not for the record")
-	only := flags.String("only", "", "one group of rows: gate, process, startup, revocation, steady, search, long, user, asterisk, mount")
+	only := flags.String("only", "", "one group of rows: gate, process, startup, revocation, steady, search, long, user, asterisk, mount, import")
 	profile := flags.String("profile", "", "record a CPU profile under the gate's load into this file, and measure nothing")
 	pgo := flags.String("pgo", "cmd/ringfence/default.pgo", "the profile that the release build uses")
 	if err := flags.Parse(arguments); err != nil {
@@ -93,6 +93,7 @@ func run(arguments []string) error {
 		{"user", b.userRows},
 		{"asterisk", b.asteriskRows},
 		{"mount", b.mountRows},
+		{"import", b.importRows},
 	}
 	var (
 		rows  []row

@@ -76,6 +76,10 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 	if err := db.Migrate(ctx); err != nil {
 		return err
 	}
+	// What is sorted does not fit into memory. These files have no name, and only this user can read them.
+	if _, err := db.Exec(ctx, `PRAGMA temp_store = FILE`); err != nil {
+		return err
+	}
 	read := func(text io.Reader) error {
 		return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 			return (&spool{ctx: ctx, tx: tx, seen: map[string]bool{}, job: j}).fill(text)

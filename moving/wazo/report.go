@@ -26,6 +26,8 @@ type Report struct {
 	Policies string `json:"policies"`
 	// Verification compares with the old rules, if the job asks for that.
 	Verification *Verification `json:"verification,omitempty"`
+	// Comparison is with the answers of a platform that runs, if whoever imports has asked for that.
+	Comparison *Comparison `json:"comparison,omitempty"`
 	// Written are the rows of ours by table and tenant.
 	Written []Written `json:"written"`
 }
@@ -144,6 +146,9 @@ func (r *Report) Print(w io.Writer) error {
 	}
 	if r.Verification != nil {
 		r.Verification.print(p)
+	}
+	if r.Comparison != nil {
+		r.Comparison.print(p)
 	}
 	p.line("\nRead, written and left out, by table of the dump:")
 	for _, t := range r.Tables {

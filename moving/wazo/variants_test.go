@@ -326,7 +326,7 @@ var variants = []struct {
 			d.add("auth_ldap_config", "tenant_uuid", fournier, "host", "ldap.example", "port", "389", "protocol_version", "3", "protocol_security", "none", "user_base_dn", "dc=x",
 				"user_login_attribute", "uid", "user_email_attribute", "mail", "bind_password", "s3cret-of-ldap")
 		},
-		[]string{"protocol_security: Must be one of"},
+		[]string{"protocol_security: Must be one of", "was kept in clear there"},
 		[]string{`SELECT 1 FROM auth_ldap_config WHERE tenant_uuid = '` + fournier + `' AND protocol_security IS NULL AND length(bind_password) > 20`},
 	},
 	{

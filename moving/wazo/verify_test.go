@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,9 @@ import (
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/audio"
+	"github.com/ringfence/ringfence/internal/local"
+	"github.com/ringfence/ringfence/internal/operator"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -110,8 +114,44 @@ func TestFromServer(t *testing.T) {
 		t.Errorf("the reports differ:\n%s\n%s", one.String(), other.String())
 	}
 	sameRows(t, running, dumped)
-	if _, err := (&wazo.Job{From: "postgres://nobody:s3cret@localhost:1/x"}).Make(t.Context()); err == nil || strings.Contains(err.Error(), "s3cret") {
+	nowhere := &wazo.Job{From: "postgres://nobody:s3cret@localhost:1/x"}
+	t.Cleanup(func() { _ = nowhere.Close() })
+	if _, err := nowhere.Make(t.Context()); err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("a server that is not there: %v", err)
+	}
+}
+
+// A platform that still runs is asked for what the import made of its dump; what has changed there since is told, without values.
+func TestCompare(t *testing.T) {
+	theirs, ours := imported(t, engines["sqlite"]), imported(t, engines["sqlite"])
+	if err := local.Call(t.Context(), theirs.confd, theirs.me, fournier, http.MethodPut, "/users/4", map[string]any{"lastname": "Changed-since"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := local.Call(t.Context(), theirs.confd, theirs.me, fournier, http.MethodPost, "/conferences", map[string]any{"name": "New"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	client := func(in installation) *operator.Client {
+		serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r = r.WithContext(principal.NewContext(r.Context(), in.me))
+			if strings.HasPrefix(r.URL.Path, in.confd.Prefix) {
+				in.confd.ServeHTTP(w, r)
+			} else {
+				in.auth.REST().ServeHTTP(w, r)
+			}
+		})
+		return &operator.Client{Server: "http://local", HTTP: &http.Client{Transport: local.Transport{Handler: serve}}}
+	}
+	c, err := wazo.Compare(t.Context(), client(theirs), client(ours), ours.auth.REST(), ours.confd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, d := range c.Differences {
+		told = append(told, d.List+" "+d.Attribute+" "+d.What+" "+d.Object)
+	}
+	want := "/api/confd/1.1/conferences  only there 3\n/api/confd/1.1/users lastname differs a253e12a-25dc-4236-b463-449548f9d0b1"
+	if got := strings.Join(told, "\n"); got != want || c.Objects < 300 {
+		t.Errorf("of %d objects:\n%s\n%v", c.Objects, got, c.Refused)
 	}
 }
 

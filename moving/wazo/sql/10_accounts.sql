@@ -100,6 +100,10 @@ WHERE c.user_uuid NOT IN (SELECT uuid FROM auth_user)
 INSERT INTO auth_external (user_uuid, auth_type, sealed)
 SELECT c.user_uuid, t.name, x'' FROM w_auth_user_external_auth c JOIN w_auth_external_auth_type t ON t.uuid = c.external_auth_type_uuid;
 
+-- decide was kept in clear there, and is sealed here: whoever has seen the dump knows it
+SELECT tenant_uuid, 'the password of the directory ' || host FROM w_auth_ldap_config WHERE bind_password <> ''
+UNION ALL SELECT c.tenant_uuid, 'the credentials of ' || t.name FROM w_auth_external_auth_config c JOIN w_auth_external_auth_type t ON t.uuid = c.type_uuid;
+
 -- leave auth_refresh_token because its user is not there
 SELECT rowid, NULL, client_id FROM w_auth_refresh_token WHERE user_uuid NOT IN (SELECT uuid FROM auth_user);
 
