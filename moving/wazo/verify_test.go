@@ -124,7 +124,7 @@ func TestFromServer(t *testing.T) {
 // A platform that still runs is asked for what the import made of its dump; what has changed there since is told, without values.
 func TestCompare(t *testing.T) {
 	theirs, ours := imported(t, engines["sqlite"]), imported(t, engines["sqlite"])
-	if err := local.Call(t.Context(), theirs.confd, theirs.me, fournier, http.MethodPut, "/users/4", map[string]any{"lastname": "Changed-since"}, nil); err != nil {
+	if err := local.Call(t.Context(), theirs.confd, theirs.me, fournier, http.MethodPut, "/users/4", map[string]any{"description": "changed since"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := local.Call(t.Context(), theirs.confd, theirs.me, fournier, http.MethodPost, "/conferences", map[string]any{"name": "New"}, nil); err != nil {
@@ -149,7 +149,7 @@ func TestCompare(t *testing.T) {
 	for _, d := range c.Differences {
 		told = append(told, d.List+" "+d.Attribute+" "+d.What+" "+d.Object)
 	}
-	want := "/api/confd/1.1/conferences  only there 3\n/api/confd/1.1/users lastname differs a253e12a-25dc-4236-b463-449548f9d0b1"
+	want := "/api/confd/1.1/conferences  only there 3\n/api/confd/1.1/users description differs a253e12a-25dc-4236-b463-449548f9d0b1"
 	if got := strings.Join(told, "\n"); got != want || c.Objects < 300 {
 		t.Errorf("of %d objects:\n%s\n%v", c.Objects, got, c.Refused)
 	}
