@@ -67,6 +67,14 @@ func (j *Job) Close() error {
 	return os.RemoveAll(j.folder)
 }
 
+// rows calls read with the rows of the dump, or of the database.
+func (j *Job) rows(ctx context.Context, read func(text io.Reader) error) error {
+	if j.From != "" {
+		return fromServer(ctx, j.From, read)
+	}
+	return withRows(ctx, j.File, read)
+}
+
 func (j *Job) fill(ctx context.Context, database string) (err error) {
 	db, err := sqlite.Open(ctx, database)
 	if err != nil {
@@ -85,12 +93,7 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 			return (&spool{ctx: ctx, tx: tx, seen: map[string]bool{}, job: j}).fill(text)
 		})
 	}
-	if j.From != "" {
-		err = fromServer(ctx, j.From, read)
-	} else {
-		err = withRows(ctx, j.File, read)
-	}
-	if err != nil {
+	if err := j.rows(ctx, read); err != nil {
 		return err
 	}
 	masters, err := store.Get[int](ctx, db, `SELECT count(*) FROM w_auth_tenant WHERE uuid = parent_uuid`)

@@ -37,17 +37,8 @@ type spool struct {
 const perStatement = 100
 
 func (s *spool) fill(text io.Reader) error {
-	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		if t := tables[name]; t.kept() {
-			if _, err := s.tx.Exec(s.ctx, "CREATE TABLE w_"+name+" ("+quotedList(slices.Concat(t.columns, t.derived))+")"); err != nil {
-				return err
-			}
-		}
-	}
-	for _, name := range []string{"w_left", "w_mended"} {
-		if _, err := s.tx.Exec(s.ctx, "CREATE TABLE "+name+" (source text, tenant text, object text, reason text)"); err != nil {
-			return err
-		}
+	if err := s.create(); err != nil {
+		return err
 	}
 	var insert *inserts
 	err := readCopies(text, func(name string, columns []string) (rowsOfTable, error) {
@@ -84,6 +75,23 @@ func (s *spool) fill(text io.Reader) error {
 			return fmt.Errorf("it has no table %s: it is not the whole database of the platform", name)
 		}
 		if err := s.distinct(tables[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create makes the tables.
+func (s *spool) create() error {
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		if t := tables[name]; t.kept() {
+			if _, err := s.tx.Exec(s.ctx, "CREATE TABLE w_"+name+" ("+quotedList(slices.Concat(t.columns, t.derived))+")"); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range []string{"w_left", "w_mended"} {
+		if _, err := s.tx.Exec(s.ctx, "CREATE TABLE "+name+" (source text, tenant text, object text, reason text)"); err != nil {
 			return err
 		}
 	}
@@ -181,13 +189,8 @@ func (s *spool) clean(t *table, row map[string]*string) error {
 			continue
 		}
 		if c == "uuid" || strings.HasSuffix(c, "_uuid") {
-			id, err := uuid.Parse(*v)
-			if (err != nil || len(*v) != 36) && *v != "" {
+			if row[c] = lowerUUID(*v); row[c] == nil && *v != "" {
 				return leaveError("its " + c + " is no UUID")
-			}
-			if row[c] = nil; *v != "" {
-				lower := id.String()
-				row[c] = &lower
 			}
 			continue
 		}
@@ -201,12 +204,7 @@ func (s *spool) clean(t *table, row map[string]*string) error {
 		switch {
 		case !strings.ContainsFunc(*v, control):
 		case prose[c] && (c != "name" || !referred[t.name]):
-			blank := strings.TrimSpace(strings.Map(func(r rune) rune {
-				if control(r) {
-					return ' '
-				}
-				return r
-			}, *v))
+			blank := blanked(*v, control)
 			row[c] = &blank
 			if err := s.tell("w_mended", t, row, c+": has control characters: blanks now"); err != nil {
 				return err
@@ -216,6 +214,25 @@ func (s *spool) clean(t *table, row map[string]*string) error {
 		}
 	}
 	return nil
+}
+
+// lowerUUID returns a UUID in our spelling, or nil for what is none.
+func lowerUUID(text string) *string {
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != len(id.String()) {
+		return nil
+	}
+	return new(id.String())
+}
+
+// blanked returns a text with blanks for some signs.
+func blanked(text string, is func(r rune) bool) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if is(r) {
+			return ' '
+		}
+		return r
+	}, text))
 }
 
 // tell notes what becomes of a row, which is named by its key.
@@ -232,7 +249,7 @@ func (s *spool) tell(where string, t *table, row map[string]*string, reason stri
 func (t *table) object(row map[string]*string) string {
 	var parts []string
 	for _, c := range slices.Concat(t.key, []string{"name", "username", "firstname", "exten", "mailbox", "number", "interface", "key"}) {
-		if v := row[c]; v != nil && slices.Contains(t.columns, c) && !(t.name == "auth_refresh_token" && c == "uuid") {
+		if v := row[c]; v != nil && slices.Contains(t.columns, c) && (t.name != "auth_refresh_token" || c != "uuid") {
 			parts = append(parts, fmt.Sprintf("%.80s", *v))
 		}
 	}

@@ -53,10 +53,10 @@ func (d *dumpText) last(table string, row []string) {
 	d.text = d.text[:at] + strings.Join(row, "\t") + "\n" + d.text[at:]
 }
 
-// change changes the first row of a table that has a value in a column; like adds such a row, changed, instead.
-func (d *dumpText) change(table, column, value string, values ...string) {
+// change changes the row of a table with an id; like adds a row like one that has a value in a column, changed.
+func (d *dumpText) change(table, id string, values ...string) {
 	d.t.Helper()
-	begins, ends, row, columns := d.find(table, column, value)
+	begins, ends, row, columns := d.find(table, "id", id)
 	set(d.t, row, columns, values)
 	d.text = d.text[:begins] + strings.Join(row, "\t") + d.text[ends:]
 }
@@ -117,9 +117,9 @@ var variants = []struct {
 	{
 		"a user whose address and names are odd",
 		func(d *dumpText) {
-			d.change("userfeatures", "id", "4", "lastname", `Th\tom\nas`, "email", "ALICE.martin@fournier.example", "mobilephonenumber", "06 12 34", "language", "klingon",
+			d.change("userfeatures", "4", "lastname", `Th\tom\nas`, "email", "ALICE.martin@fournier.example", "mobilephonenumber", "06 12 34", "language", "klingon",
 				"description", `a\nb\\c`, "loginclient", "dup", "ringseconds", "99999")
-			d.change("userfeatures", "id", "5", "loginclient", "dup", "lastname", `Ünï 中文 \\N`, "firstname", "")
+			d.change("userfeatures", "5", "loginclient", "dup", "lastname", `Ünï 中文 \\N`, "firstname", "")
 		},
 		[]string{
 			"lastname: has control characters", "the e-mail address of another telephone user", "the username of another telephone user",
@@ -133,7 +133,7 @@ var variants = []struct {
 	},
 	{
 		"a label that only people read",
-		func(d *dumpText) { d.change("groupfeatures", "id", "1", "label", "Équipe d'accueil") },
+		func(d *dumpText) { d.change("groupfeatures", "1", "label", "Équipe d'accueil") },
 		[]string{"Must match", "Equipe d_accueil"},
 		[]string{`SELECT 1 FROM confd_group WHERE id = 1 AND label = 'Equipe d_accueil'`},
 	},
@@ -205,8 +205,8 @@ var variants = []struct {
 	{
 		"old schedules",
 		func(d *dumpText) {
-			d.change("schedule_time", "id", "1", "weekdays", "1-5,7", "monthdays", `\N`, "months", "")
-			d.change("schedule_time", "id", "2", "weekdays", "9")
+			d.change("schedule_time", "1", "weekdays", "1-5,7", "monthdays", `\N`, "months", "")
+			d.change("schedule_time", "2", "weekdays", "9")
 			d.like("schedule_time", "id", "1", "id", "902", "hours", "18:00-8")
 			d.like("schedule_time", "id", "1", "id", "903", "hours", "18:00-08:00")
 			d.add("schedule_path", "schedule_id", "1", "path", "queue", "pathid", "1")
@@ -301,7 +301,7 @@ var variants = []struct {
 	{
 		"voicemails that are shared, or nobody's",
 		func(d *dumpText) {
-			d.change("userfeatures", "id", "2", "voicemailid", "1")
+			d.change("userfeatures", "2", "voicemailid", "1")
 			d.add("voicemail", "uniqueid", "901", "context", inside, "mailbox", "9", "fullname", "", "commented", "1", "options", `{{a,"b \\"c\\""},{broken}}`, "accesstype", "personal",
 				"password", "abc", "skipcheckpass", "1", "pager", "")
 			d.add("voicemail", "uniqueid", "902", "context", "gone", "mailbox", "9", "commented", "0", "options", "{}", "accesstype", "personal")
