@@ -30,6 +30,7 @@ var notRun = map[string]string{
 	"install -d -o asterisk -g asterisk":                                       "the users ringfence and asterisk are an installation's",
 	"setfacl -R -m u:ringfence:rwX":                                            "the users ringfence and asterisk are an installation's",
 	"setfacl -m u:ringfence:x":                                                 "the users ringfence and asterisk are an installation's",
+	"mkdir unpacked && tar -xzf data.tgz -C unpacked":                          "it needs the data of a platform: the tests of moving/wazo copy some",
 	"ringfence import wazo":                                                    "it needs the backup of a platform: the tests of moving/wazo import one",
 	"ringfence import freepbx":                                                 "it needs files of a FreePBX: TestImportFreePBX of cmd/ringfence imports some",
 	"sudo -u ringfence":                                                        "the user ringfence and its environment are an installation's: the next command there is the same one, for the gateway of the test",

@@ -134,13 +134,12 @@ func (s *SelfSigned) open() (*selfsigned.Store, error) {
 	return store, nil
 }
 
-// Cleanup releases the share. Caddy also calls it after a failed Provision.
+// Cleanup releases the share. Caddy also calls it after a failed Provision. Handshakes that have begun before still get the certificate.
 func (s *SelfSigned) Cleanup() error {
 	if s.shared == nil {
 		return nil
 	}
 	_, err := Pool.Delete(s.shared.folder)
-	s.shared = nil
 	return err
 }
 

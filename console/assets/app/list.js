@@ -1,6 +1,5 @@
 // The page of a collection: search, order and pages are the server's.
 import { call } from './api.js';
-import { chooser } from './bulk.js';
 import { asking, idOf, may, properties, resolve, takes } from './definitions.js';
 import { brief, broken, h, later, put, turner } from './dom.js';
 import { filters } from './fields.js';
@@ -198,7 +197,7 @@ export const show = async (main, resource, query) => {
 	};
 	const rows = h('div', { 'aria-live': 'polite', 'aria-busy': 'true' }, h('p', { class: 'empty' }, 'Loading…')),
 		pages = h('nav', { class: 'pages', 'aria-label': 'Pages' });
-	const chosen = chooser(resource, columns, () => fetchPage());
+	const chosen = (await import('./bulk.js')).chooser(resource, columns, () => fetchPage()); // the first page has no list
 	let asked = 0;
 
 	// What is told of an entry of the audit takes all of it.
