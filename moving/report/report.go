@@ -65,62 +65,75 @@ func (r *Report) Leave(l Left) {
 	r.Left = append(r.Left, l)
 }
 
-// shown is how many objects that were left out for one reason are shown.
-const shown = 20
-
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
-	p := &printer{w: w}
+	p := NewPrinter(w)
 	for _, note := range r.Notes {
-		p.line("%s", note)
+		p.Line("%s", note)
 	}
-	var reasons []string
-	objects := map[string][]string{}
-	for _, l := range r.Left {
-		reason, object := l.Kind+": "+l.Reason, l.Object
-		if l.Line > 0 {
+	if len(r.Left) > 0 {
+		p.Line("\nLeft out:")
+	}
+	p.Groups(len(r.Left), func(i int) (reason, object string) {
+		l := r.Left[i]
+		if object = l.Object; l.Line > 0 {
 			object = fmt.Sprintf("line %d: %s", l.Line, object)
 		}
+		return l.Kind + ": " + l.Reason, object
+	})
+	p.Line("\n  %-28s %8s %8s %8s %8s", "", "made", "changed", "there", "left out")
+	for _, k := range r.Kinds {
+		p.Line("  %-28s %8d %8d %8d %8d", k.Name, k.Made, k.Changed, k.There, k.Left)
+	}
+	return p.Err
+}
+
+// Printer writes lines for people, without what a terminal would obey: names are chosen by others. Err is the first error of writing.
+type Printer struct {
+	Err error
+
+	w io.Writer
+}
+
+// NewPrinter returns a printer.
+func NewPrinter(w io.Writer) *Printer { return &Printer{w: w} }
+
+// Line writes a line.
+func (p *Printer) Line(format string, args ...any) {
+	if p.Err == nil {
+		text := strings.Map(func(c rune) rune {
+			if c != '\n' && c != '\t' && !unicode.IsPrint(c) {
+				return unicode.ReplacementChar
+			}
+			return c
+		}, fmt.Sprintf(format, args...))
+		_, p.Err = fmt.Fprintln(p.w, text)
+	}
+}
+
+// Shown is how many objects with one reason are shown.
+const Shown = 20
+
+// Groups writes objects below their reasons: each reason once, and of many objects the first.
+func (p *Printer) Groups(n int, of func(i int) (reason, object string)) {
+	var reasons []string
+	objects := map[string][]string{}
+	for i := range n {
+		reason, object := of(i)
 		if objects[reason] == nil {
 			reasons = append(reasons, reason)
 		}
 		objects[reason] = append(objects[reason], object)
 	}
-	if len(reasons) > 0 {
-		p.line("\nLeft out:")
-	}
 	for _, reason := range reasons {
-		p.line("  %s (%d)", reason, len(objects[reason]))
+		p.Line("  %s (%d)", reason, len(objects[reason]))
 		for i, o := range objects[reason] {
-			if i == shown {
-				p.line("    … and %d more; --json has all", len(objects[reason])-i)
+			if i == Shown {
+				p.Line("    … and %d more; --json has all", len(objects[reason])-i)
 				break
 			}
-			p.line("    %.200s", o)
+			p.Line("    %.200s", strings.ReplaceAll(o, "\n", " "))
 		}
-	}
-	p.line("\n  %-28s %8s %8s %8s %8s", "", "made", "changed", "there", "left out")
-	for _, k := range r.Kinds {
-		p.line("  %-28s %8d %8d %8d %8d", k.Name, k.Made, k.Changed, k.There, k.Left)
-	}
-	return p.err
-}
-
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-// line writes a line without what a terminal would obey: names are chosen by others.
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		text := strings.Map(func(c rune) rune {
-			if c != '\n' && !unicode.IsPrint(c) {
-				return unicode.ReplacementChar
-			}
-			return c
-		}, fmt.Sprintf(format, args...))
-		_, p.err = fmt.Fprintln(p.w, text)
 	}
 }
 

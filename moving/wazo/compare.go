@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/operator"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/moving/report"
 )
 
 // Comparison says how the answers of a platform that runs differ from ours to the same requests. It has no values: some are secret.
@@ -168,12 +169,12 @@ func sorted(list []any) []any {
 	return list
 }
 
-func (c *Comparison) print(p *printer) {
-	p.line("\nAnswers of the platform that runs, beside ours: %d lists, %d objects.", c.Lists, c.Objects)
+func (c *Comparison) print(p *report.Printer) {
+	p.Line("\nAnswers of the platform that runs, beside ours: %d lists, %d objects.", c.Lists, c.Objects)
 	for _, d := range c.Differences {
-		p.line("  %s %s %s (%d): %.80q", d.List, d.Attribute, d.What, d.Count, d.Object)
+		p.Line("  %s %s %s (%d): %.80q", d.List, d.Attribute, d.What, d.Count, d.Object)
 	}
 	if len(c.Refused) > 0 {
-		p.line("  It has not, or refuses: %s", strings.Join(c.Refused, ", "))
+		p.Line("  It has not, or refuses: %s", strings.Join(c.Refused, ", "))
 	}
 }

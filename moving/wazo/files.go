@@ -24,6 +24,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
+	"github.com/ringfence/ringfence/moving/report"
 )
 
 // Files copies the files of the platform's backup of its data (data.tgz), which is unpacked in a folder, for what was imported before. Files that are
@@ -364,10 +365,10 @@ func (f *Files) copy(name string, to *os.Root, target string) (reason string, er
 
 // Print writes the report for people.
 func (f *Files) Print(w io.Writer) error {
-	p := &printer{w: w}
+	p := report.NewPrinter(w)
 	for _, kind := range []string{"music", "sounds", "voicemails", "recordings"} {
-		p.line("Files of %s that are here: %d", kind, f.Copied[kind])
+		p.Line("Files of %s that are here: %d", kind, f.Copied[kind])
 	}
-	p.left("Left:", f.Left)
-	return p.err
+	printLeft(p, "Left:", f.Left)
+	return p.Err
 }

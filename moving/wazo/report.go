@@ -3,12 +3,12 @@ package wazo
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/moving/report"
 )
 
 // Report says what has become of a dump.
@@ -124,24 +124,21 @@ func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 	return nil
 }
 
-// shownLeft is how many rows that were left out for one reason are shown.
-const shownLeft = 20
-
 // Print writes the report for people: first what somebody must decide.
 func (r *Report) Print(w io.Writer) error {
-	p := &printer{w: w}
-	p.line("A dump of release %s.", r.Release)
+	p := report.NewPrinter(w)
+	p.Line("A dump of release %s.", r.Release)
 	if len(r.Decisions) > 0 {
-		p.line("\nTo decide, or to know:")
-		p.groups(len(r.Decisions), func(i int) (string, string) {
+		p.Line("\nTo decide, or to know:")
+		p.Groups(len(r.Decisions), func(i int) (string, string) {
 			d := r.Decisions[i]
 			return d.Reason, d.Tenant + ": " + d.Object
 		})
 	}
-	p.left("Corrected, since our interfaces would refuse it as it was:", r.Corrected)
-	p.left("Left out, by table:", r.Left)
+	printLeft(p, "Corrected, since our interfaces would refuse it as it was:", r.Corrected)
+	printLeft(p, "Left out, by table:", r.Left)
 	if r.Policies != "" {
-		p.line("\nPolicies of the platform's configuration that differ from ours. Paste this among the options of ringfence in the Caddyfile,\n"+
+		p.Line("\nPolicies of the platform's configuration that differ from ours. Paste this among the options of ringfence in the Caddyfile,\n"+
 			"so that they go on:\n\n%s", r.Policies)
 	}
 	if r.Verification != nil {
@@ -150,61 +147,27 @@ func (r *Report) Print(w io.Writer) error {
 	if r.Comparison != nil {
 		r.Comparison.print(p)
 	}
-	p.line("\nRead, written and left out, by table of the dump:")
+	p.Line("\nRead, written and left out, by table of the dump:")
 	for _, t := range r.Tables {
 		if t.Read > 0 {
-			p.line("  %-28s %8d read %8d kept %8d left out  %s", t.Name, t.Read, t.Read-t.Left, t.Left, t.Reason)
+			p.Line("  %-28s %8d read %8d kept %8d left out  %s", t.Name, t.Read, t.Read-t.Left, t.Left, t.Reason)
 		}
 	}
-	p.line("\nWritten, by tenant:")
+	p.Line("\nWritten, by tenant:")
 	for _, x := range r.Written {
-		p.line("  %-28s %8d  %s", x.Table, x.Rows, x.Tenant)
+		p.Line("  %-28s %8d  %s", x.Table, x.Rows, x.Tenant)
 	}
-	return p.err
+	return p.Err
 }
 
-func (p *printer) left(head string, rows []Left) {
+func printLeft(p *report.Printer, head string, rows []Left) {
 	if len(rows) == 0 {
 		return
 	}
-	p.line("\n%s", head)
-	p.groups(len(rows), func(i int) (string, string) {
+	p.Line("\n%s", head)
+	p.Groups(len(rows), func(i int) (string, string) {
 		return rows[i].Table + ": " + rows[i].Reason, strings.TrimPrefix(rows[i].Tenant+": "+rows[i].Object, ": ")
 	})
-}
-
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-	}
-}
-
-// groups writes items below their reasons, each reason once, and of many items the first.
-func (p *printer) groups(n int, item func(i int) (reason, object string)) {
-	var reasons []string
-	objects := map[string][]string{}
-	for i := range n {
-		reason, object := item(i)
-		if objects[reason] == nil {
-			reasons = append(reasons, reason)
-		}
-		objects[reason] = append(objects[reason], object)
-	}
-	for _, reason := range reasons {
-		p.line("  %s (%d)", reason, len(objects[reason]))
-		for i, o := range objects[reason] {
-			if i == shownLeft {
-				p.line("    … and %d more; --json has all", len(objects[reason])-i)
-				break
-			}
-			p.line("    %.200q", o)
-		}
-	}
 }
 
 // counts fills in what there was of each kind.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/moving/report"
 )
 
 // Verification says how what was imported compares with what was there.
@@ -153,7 +154,7 @@ func verify(ctx context.Context, tx store.Conn, documented []string) (*Verificat
 	}
 	for _, d := range slices.SortedFunc(maps.Keys(found), func(a, b decision) int { return strings.Compare(a.access, b.access) }) {
 		access := strings.NewReplacer(myself, "{oneself}", another, "{another}").Replace(d.access)
-		v.Differences = append(v.Differences, Difference{access, d.was, !d.was, len(found[d]), found[d][:min(len(found[d]), shownLeft)]})
+		v.Differences = append(v.Differences, Difference{access, d.was, !d.was, len(found[d]), found[d][:min(len(found[d]), report.Shown)]})
 	}
 	return v, v.count(ctx, tx)
 }
@@ -265,15 +266,15 @@ func (v *Verification) count(ctx context.Context, tx store.Conn) error {
 	return nil
 }
 
-func (v *Verification) print(p *printer) {
-	p.line("\nDecided %d users with %d operations each, by the old rules and by ours: %d decisions, %d of them yes there, %d operations differ for somebody.",
+func (v *Verification) print(p *report.Printer) {
+	p.Line("\nDecided %d users with %d operations each, by the old rules and by ours: %d decisions, %d of them yes there, %d operations differ for somebody.",
 		v.Users, v.Operations, v.Decided, v.Allowed, len(v.Differences))
 	for _, d := range v.Differences {
 		verdict := map[bool]string{true: "was allowed, and is not", false: "was not allowed, and is"}[d.Was]
-		p.line("  %s %s (%d): %.500q", d.Access, verdict, d.Count, d.Users)
+		p.Line("  %s %s (%d): %.500q", d.Access, verdict, d.Count, d.Users)
 	}
-	p.line("\nOf each kind there were, and are:")
+	p.Line("\nOf each kind there were, and are:")
 	for _, k := range v.Kinds {
-		p.line("  %-28s %8d %8d", k.Name, k.Was, k.Is)
+		p.Line("  %-28s %8d %8d", k.Name, k.Was, k.Is)
 	}
 }
