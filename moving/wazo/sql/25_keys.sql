@@ -9,9 +9,8 @@ INSERT INTO confd_func_key_template (id, tenant_uuid, user_id, name)
 SELECT t.id, t.tenant_uuid, CASE t.private WHEN 't' THEN (SELECT u.id FROM w_userfeatures u WHERE u.func_key_private_template_id = t.id) END, t.name
 FROM w_func_key_template t;
 
-UPDATE confd_user SET func_key_template_id = (SELECT t.id FROM w_userfeatures f JOIN confd_func_key_template t ON t.id = f.func_key_template_id
-    WHERE f.id = confd_user.id AND t.tenant_uuid = confd_user.tenant_uuid AND t.user_id IS NULL)
-WHERE id IN (SELECT id FROM w_userfeatures WHERE func_key_template_id IS NOT NULL);
+UPDATE confd_user SET func_key_template_id = t.id FROM w_userfeatures f JOIN confd_func_key_template t ON t.id = f.func_key_template_id
+WHERE confd_user.id = f.id AND t.tenant_uuid = confd_user.tenant_uuid AND t.user_id IS NULL;
 
 CREATE TABLE w_does (func_key_id text, "type" text, keys text, target text);
 
