@@ -14,9 +14,9 @@ import (
 // self stands for the user in an access of the platform.
 var self = regexp.MustCompile(`^\{\{ *(entry_uuid|uuid|user_uuid) *\}\}$`)
 
-// translate returns the patterns of ours that stand for what a pattern of the platform's stands for, and why they are not exactly it, or are none.
-// What is given is never more than it was, and what is denied never less.
-func translate(old string, documented []string) (patterns []string, reason string) {
+// Translate returns the patterns of ours that stand for what a pattern of the platform's stands for, and why they are not exactly it, or are none.
+// What is given is never more than it was, and what is denied never less. documented are the accesses of our own services.
+func Translate(old string, documented []string) (patterns []string, reason string) {
 	pattern, denied := strings.CutPrefix(old, "!")
 	words := strings.Split(pattern, ".")
 	within, empty := false, pattern == ""

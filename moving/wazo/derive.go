@@ -30,7 +30,7 @@ var derived = map[string]func(s *spool, row map[string]*string) error{
 	"auth_group":  named("auth_group"),
 	"auth_policy": named("auth_policy"),
 	"auth_access": func(s *spool, row map[string]*string) error {
-		patterns, reason := translate(text(row["access"]), s.job.Accesses)
+		patterns, reason := Translate(text(row["access"]), s.job.Accesses)
 		row["patterns"] = jsonText(patterns)
 		if reason != "" {
 			row["reason"] = &reason
