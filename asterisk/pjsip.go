@@ -147,21 +147,7 @@ func (p *plan) unusable(e *confdsvc.EndpointSIP) string {
 	if why := cmp.Or(wrongName(e.Name), p.taken(e.Name, "pjsip.conf")); why != "" {
 		return "its endpoint: " + why
 	}
-	return loginFault(e.Auth, "auth_section_options")
-}
-
-// loginFault says why nobody can log in by a section, or nothing.
-func loginFault(o confdsvc.SIPOptions, section string) string {
-	for _, option := range login {
-		value, _ := o.Last(option)
-		if value == "" {
-			return "its endpoint has no login: " + section + " needs a username and a password"
-		}
-		if fault := confdsvc.LoginFault(value); fault != "" {
-			return "the " + option + " of its endpoint " + fault
-		}
-	}
-	return ""
+	return e.Auth.NoLogin("auth_section_options")
 }
 
 // eachSIPLine goes through the lines at which a telephone can register, with their endpoints.

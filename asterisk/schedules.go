@@ -33,8 +33,11 @@ func writeSchedules(p *plan, w *conf.Writer) {
 		}
 		zone := p.zoneOf(s)
 		var steps []step
+		named := leftout.Omission{TenantUUID: s.TenantUUID, Kind: "schedule", Key: fmt.Sprint(s.ID), Name: text(s.Name)}
+		if len(s.OpenPeriods.V) == 0 {
+			p.optionOf(named, "")("open_periods", "there are none: it never opens, and all calls go where they go while it is closed")
+		}
 		closed := func(exten, attribute string, to *confdsvc.Destination) {
-			named := leftout.Omission{TenantUUID: s.TenantUUID, Kind: "schedule", Key: fmt.Sprint(s.ID), Name: text(s.Name)}
 			leads := p.leadsOn(named, attribute, to)
 			p.writeEntry(w, entry{exten: exten, steps: append([]step{{"StackPop", ""}, {"Gosub", "ringfence-hop,s,1"}}, leads...)})
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -55,62 +54,15 @@ func (p *plan) carrierFault(e *confdsvc.EndpointSIP) string {
 		return "its endpoint: its name is longer than 70 characters"
 	}
 	if len(e.Auth.V) > 0 {
-		if fault := loginFault(e.Auth, "auth_section_options"); fault != "" {
+		if fault := e.Auth.NoLogin("auth_section_options"); fault != "" {
 			return fault
 		}
 	}
-	leadsHere := func(o []string) bool {
-		return slices.Contains([]string{"server_uri", "contact", "outbound_proxy"}, o[0]) && p.isOwn(o[1])
-	}
-	if slices.ContainsFunc(slices.Concat(e.Registration.V, e.AOR.V, e.Endpoint.V), leadsHere) {
+	listening := slices.DeleteFunc(slices.Clone(p.Transports), func(t *confdsvc.SIPTransport) bool { return !p.transports[t.Name] })
+	if e.LeadsHere(listening, p.options.Own) != "" {
 		return "it leads to this Asterisk itself: its calls would come back for ever"
 	}
 	return ""
-}
-
-// hostForm has the host and the port of a URI.
-var hostForm = regexp.MustCompile(`(?i)^(sips?):(?:[^@;]*@)?(\[[^\]]*\]|[^:;\[]*)(?::([0-9]+))?(.*)$`)
-
-// isOwn reports whether a URI leads to one of the transports: to an address, or a name, of this machine, at a port where Asterisk listens.
-func (p *plan) isOwn(uri string) bool {
-	m := hostForm.FindStringSubmatch(strings.TrimSpace(uri))
-	if m == nil {
-		return false
-	}
-	host, port := strings.ToLower(strings.Trim(m[2], "[]")), m[3]
-	secure := strings.EqualFold(m[1], "sips") || strings.Contains(strings.ToLower(m[4]), "transport=tls")
-	if port = cmp.Or(port, portOf(secure)); strings.Trim(port, "0") == "" {
-		port = portOf(secure)
-	}
-	address, err := netip.ParseAddr(host)
-	here := host == "localhost" || err == nil && (address.IsLoopback() || address.IsUnspecified()) || slices.Contains(p.options.Own, host)
-	for _, t := range p.Transports {
-		if !p.transports[t.Name] {
-			continue
-		}
-		protocol, _ := t.Options.Last("protocol")
-		bind, _ := t.Options.Last("bind")
-		at, listens := bind, portOf(protocol == "tls")
-		if whole, err := netip.ParseAddrPort(bind); err == nil {
-			at, listens = whole.Addr().String(), fmt.Sprint(whole.Port())
-		}
-		outside, _ := t.Options.Last("external_signaling_port")
-		address, _ := t.Options.Last("external_signaling_address")
-		domain, _ := t.Options.Last("domain")
-		if port == listens && (here || host == strings.Trim(at, "[]") || host == strings.ToLower(domain)) ||
-			port == cmp.Or(outside, listens) && host == strings.ToLower(address) {
-			return true
-		}
-	}
-	return false
-}
-
-// portOf is the port of SIP where none is said.
-func portOf(secure bool) string {
-	if secure {
-		return "5061"
-	}
-	return "5060"
 }
 
 func writeTrunks(p *plan, w *conf.Writer) {
@@ -145,7 +97,7 @@ func (p *plan) writeTrunk(w *conf.Writer, t *confdsvc.Trunk, e *confdsvc.Endpoin
 	p.endEndpoint(w, e, "", omit)
 	out := len(e.OutboundAuth.V) > 0
 	if out {
-		if fault := loginFault(e.OutboundAuth, "outbound_auth_section_options"); fault != "" {
+		if fault := e.OutboundAuth.NoLogin("outbound_auth_section_options"); fault != "" {
 			p.optionOf(named, "")("outbound_auth_section_options", fault)
 			out = false
 		} else {
@@ -212,7 +164,7 @@ func (p *plan) registers(e *confdsvc.EndpointSIP, named leftout.Omission) bool {
 	case !registrationForms.allow("server_uri", strings.TrimSpace(server)) || !registrationForms.allow("client_uri", strings.TrimSpace(client)):
 		fault = "it needs server_uri and client_uri, each a URI as sip:me@carrier.example"
 	case len(e.RegistrationAuth.V) > 0:
-		fault = loginFault(e.RegistrationAuth, "registration_outbound_auth_section_options")
+		fault = e.RegistrationAuth.NoLogin("registration_outbound_auth_section_options")
 	}
 	if fault != "" {
 		p.optionOf(named, "")("registration_section_options", "it does not register: "+fault)

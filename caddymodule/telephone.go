@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -175,7 +173,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 	}
 	files, left, err := asterisk.Generate(snapshot, asterisk.Options{
 		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Sounds: soundsIn(s.sounds),
-		Interfaces: strings.Fields(s.Interfaces), Own: ownNames(), LongestCall: s.longest, Taken: taken,
+		Interfaces: strings.Fields(s.Interfaces), Own: confdsvc.OwnNames(), LongestCall: s.longest, Taken: taken,
 	})
 	if err != nil {
 		return apply.Output{}, err
@@ -186,20 +184,6 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 	}
 	t.warn(out.LeftOut)
 	return out, nil
-}
-
-// ownNames returns the addresses and the names of this machine.
-func ownNames() (names []string) {
-	if name, err := os.Hostname(); err == nil {
-		names = append(names, strings.ToLower(name))
-	}
-	addresses, _ := net.InterfaceAddrs()
-	for _, address := range addresses {
-		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
-			names = append(names, prefix.Addr().String())
-		}
-	}
-	return names
 }
 
 // warn logs what meets Asterisk's own files, when that changes.

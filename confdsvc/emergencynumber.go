@@ -1,6 +1,7 @@
 package confdsvc
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -48,7 +49,7 @@ func declareEmergencyNumbers(e *crud.Engine) {
 					return apierr.InvalidField("context", "type", "Must be a context where telephones dial: its type is internal")
 				}
 			}
-			return isNoExtension(ctx, c, n)
+			return cmp.Or(isNoCode(ctx, c, n.Number, "number"), isNoExtension(ctx, c, n))
 		},
 	})
 	crud.Link[EmergencyNumber, Trunk]{

@@ -119,16 +119,12 @@ func declareEndpointsSIP(e *crud.Engine) {
 	}
 	r.Conceals = map[string]func(context.Context, *EndpointSIP) (bool, error){"endpoint_section_options": concealCallerID(e)}
 	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
-	check := r.Validate
-	r.Validate = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
-		if err := check(ctx, c, change); err != nil || len(change.New.addresses()) == 0 {
+	save := r.Save
+	r.Save = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
+		if err := save(ctx, c, change); err != nil || change.Old == nil || change.New.sameOptions(&change.Old.SIPSections) {
 			return err
 		}
-		trunks, err := store.Select[ID](ctx, c, "SELECT trunk_id FROM confd_trunk_endpoint WHERE sip_uuid = $1", change.New.UUID)
-		if err == nil && len(trunks) > 0 {
-			err = addressesFree(ctx, c, e, change.New)
-		}
-		return err
+		return checkTrunks(ctx, c, e, ofTrunks+" AND uuid = $1", change.New.UUID)
 	}
 	crud.Collect(e, r)
 	crud.Link[Line, EndpointSIP]{
@@ -226,6 +222,14 @@ func declareEndpointSIPTemplates(e *crud.Engine) {
 	r.About, r.Lists = "Settings that SIP accounts share.", []string{"label", "name", "templates", "transport"}
 	r.Guard = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIPTemplate]) error {
 		return mayTakeTemplate(ctx, c, e, change)
+	}
+	save := r.Save
+	r.Save = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIPTemplate]) error {
+		if err := save(ctx, c, change); err != nil || change.Old == nil || change.New.sameOptions(&change.Old.SIPSections) {
+			return err
+		}
+		const uses = " AND uuid IN (SELECT endpoint_uuid FROM confd_endpoint_sip_parent WHERE template_uuid IN (" + templatesBelow + "))"
+		return checkTrunks(ctx, c, e, ofTrunks+uses, change.New.UUID)
 	}
 	crud.Collect(e, r)
 }

@@ -1,6 +1,15 @@
 package confdsvc
 
-import "github.com/ringfence/ringfence/internal/crud"
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
+	"github.com/ringfence/ringfence/internal/store"
+)
 
 // ExtensionFeature is a number that telephones dial for a service of the telephone system, in all tenants.
 type ExtensionFeature struct {
@@ -12,7 +21,10 @@ type ExtensionFeature struct {
 	crud.Hrefs
 }
 
-func init() { resources = append(resources, declareExtensionFeatures) }
+func init() {
+	resources = append(resources, declareExtensionFeatures)
+	numberRules = append(numberRules, isNoFeature)
+}
 
 func declareExtensionFeatures(e *crud.Engine) {
 	columns := []string{"exten", "feature"}
@@ -21,5 +33,63 @@ func declareExtensionFeatures(e *crud.Engine) {
 		About: "Codes that are dialled for a service, such as *21 for a forward.", Lists: []string{"feature", "exten", "enabled"},
 		Table: "confd_extension_feature", Keys: []string{"uuid"}, Scope: crud.Global, Only: []string{"list", "read", "update"},
 		Order: columns, Filters: columns, Search: columns,
+		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[ExtensionFeature]) error {
+			if old, f := change.Old, change.New; old == nil || !f.Enabled || old.Enabled && old.Exten == f.Exten {
+				return nil
+			}
+			return change.New.isFree(ctx, c)
+		},
 	})
+}
+
+// begins returns the digits behind which a number is dialled, if the code is one of the form _*21. with some.
+func (f *ExtensionFeature) begins() string {
+	digits := strings.TrimRight(strings.TrimPrefix(f.Exten, "_"), ".!")
+	if !strings.HasPrefix(f.Exten, "_") || strings.Trim(digits, "0123456789*#") != "" {
+		return ""
+	}
+	return digits
+}
+
+// featuresOn returns the codes that work.
+func featuresOn(ctx context.Context, c store.Conn) ([]*ExtensionFeature, error) {
+	return transaction.Remember(ctx, "confd_extension_feature", "", func() ([]*ExtensionFeature, error) {
+		return store.Select[*ExtensionFeature](ctx, c, "SELECT exten, feature FROM confd_extension_feature WHERE enabled")
+	})
+}
+
+// isNoCode refuses, for a field, a number that telephones dial for a service: who dials it would get one of the two, and nobody could tell which.
+func isNoCode(ctx context.Context, c store.Conn, number, field string) error {
+	features, err := featuresOn(ctx, c)
+	for _, f := range features {
+		if begins := f.begins(); f.Exten == number || begins != "" && strings.HasPrefix(number, begins) {
+			return apierr.New(apierr.Invalid, "'%s' is dialled for the service %s: choose another number", number, f.Feature).On(field)
+		}
+	}
+	return err
+}
+
+// isNoFeature refuses a number that telephones dial for a service.
+func isNoFeature(ctx context.Context, c store.Conn, x *Extension) error {
+	in, err := contextNamed(ctx, c, x.Context)
+	if err != nil || in.Type != "internal" {
+		return err
+	}
+	return isNoCode(ctx, c, x.Exten, "exten")
+}
+
+// isFree refuses a code that is, or begins, the number of somebody or an emergency number, or is one at which calls are parked, of any tenant.
+func (f *ExtensionFeature) isFree(ctx context.Context, c store.Conn) error {
+	taken, err := store.Get[int](ctx, c, `SELECT count(*) FROM (SELECT x.exten FROM confd_extension x JOIN confd_context t ON t.name = x.context
+		WHERE t.type = 'internal' UNION ALL SELECT number FROM confd_emergency_number) n
+		WHERE exten = $1 OR $2 <> '' AND substr(exten, 1, length($2)) = $2`, f.Exten, f.begins())
+	if err != nil {
+		return err
+	}
+	lots, err := store.Select[*ParkingLot](ctx, c, numberedLots)
+	if taken > 0 || slices.ContainsFunc(lots, func(lot *ParkingLot) bool { return lot.holds(f.Exten) }) {
+		return apierr.New(apierr.Invalid, "'%s' is, or begins, a number of somebody, an emergency number or one at which calls are parked: "+
+			"choose another code", f.Exten).On("exten")
+	}
+	return err
 }

@@ -70,6 +70,21 @@ func TestExtensionFeatures(t *testing.T) {
 		if got := a.Get(one).Object(); got.Text("exten") != "*125" || got["enabled"] != false || got.Text("feature") != "enablednd" || got.Text("context") != "xivo-features" {
 			t.Errorf("changed to %v", got)
 		}
+		// A code is nobody's number, and a number no code: with what is dialled behind it.
+		number := func(exten string) object { return object{"exten": exten, "context": "default"} }
+		for _, exten := range []string{"*98", "*21", "*2155", "_*21."} {
+			a.Do(http.MethodPost, "/extensions", number(exten)).Want(http.StatusBadRequest).Says("is dialled for the service")
+		}
+		a.Create("/extensions", number("*125"))
+		lot := "/parkinglots/" + a.Create("/parkinglots", object{"slots_start": "701", "slots_end": "720"}).Text("id")
+		a.Do(http.MethodPut, lot+"/extensions/"+a.Create("/extensions", number("700")).Text("id"), nil).Want(http.StatusNoContent)
+		master.Create("/emergency-numbers", object{"number": "112"})
+		for _, exten := range []string{"*125", "_*12.", "_*1.", "112", "_11.", "710"} {
+			master.Do(http.MethodPut, one, object{"exten": exten, "enabled": true}).Want(http.StatusBadRequest).Says("choose another code")
+		}
+		master.Do(http.MethodPut, one, object{"exten": "730", "enabled": true}).Want(http.StatusNoContent)
+		a.Do(http.MethodPut, lot, object{"slots_end": "730"}).Want(http.StatusBadRequest).Says("is dialled for the service enablednd: take other slots")
+		master.Do(http.MethodPost, "/emergency-numbers", object{"number": "730"}).Want(http.StatusBadRequest).Says("is dialled for the service enablednd")
 		for _, method := range []string{http.MethodPost, http.MethodDelete} {
 			master.Do(method, one, nil).Want(http.StatusMethodNotAllowed)
 		}

@@ -78,6 +78,8 @@ func declareParkingLots(e *crud.Engine) {
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[ParkingLot]) error {
 			p := change.New
 			switch n := slotsBetween(p.SlotsStart, p.SlotsEnd); {
+			case strings.Trim(p.SlotsStart, "0") == "":
+				return apierr.InvalidField("slots_start", "range", "Asterisk has no slot 0")
 			case n.Sign() < 0:
 				return apierr.New(apierr.Invalid, "It is not a valid range").On("slots_end")
 			case n.Cmp(big.NewInt(maxSlots)) >= 0:
@@ -144,6 +146,15 @@ func (p *ParkingLot) fits(ctx context.Context, c store.Conn, in string) error {
 		default:
 			return style.Storedf("Extension already exists ('exten': '%s', 'context': '%s')", n.Exten, in).On("slots_start", "slots_end")
 		}
+	}
+	features, err := featuresOn(ctx, c)
+	for _, f := range features {
+		if p.holds(f.Exten) {
+			return apierr.New(apierr.Invalid, "'%s' is dialled for the service %s: take other slots", f.Exten, f.Feature).On("slots_start", "slots_end")
+		}
+	}
+	if err != nil {
+		return err
 	}
 	lots, err := lotsIn(ctx, c, in)
 	for _, lot := range lots {

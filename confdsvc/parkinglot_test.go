@@ -36,7 +36,7 @@ func TestParkingLot(t *testing.T) {
 		lot := c.Create("/parkinglots", object{"slots_start": "701", "slots_end": "720"})
 		path := "/parkinglots/" + lot.Text("id")
 		for says, body := range map[string]object{
-			"It is not a valid range": {"slots_end": "700"}, "at most 1000 slots": {"slots_end": "99999999999999999999"}, "MOH was not found": {"music_on_hold": "none"},
+			"It is not a valid range": {"slots_end": "700"}, "no slot 0": {"slots_start": "00"}, "at most 1000 slots": {"slots_end": "99999999999999999999"}, "MOH was not found": {"music_on_hold": "none"},
 		} {
 			c.Do(http.MethodPut, path, body).Want(http.StatusBadRequest).Says(says)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -243,6 +244,20 @@ func LoginFault(value string) string {
 	return ""
 }
 
+// NoLogin says why nobody can log in with these options of a section, or nothing.
+func (o SIPOptions) NoLogin(section string) string {
+	for _, option := range []string{"username", "password"} {
+		value, _ := o.last(option)
+		if value == "" {
+			return "its endpoint has no login: " + section + " needs a username and a password"
+		}
+		if fault := LoginFault(value); fault != "" {
+			return "the " + option + " of its endpoint " + fault
+		}
+	}
+	return ""
+}
+
 // checkLogins refuses a username and a password with which nobody could log in.
 func (o SIPOptions) checkLogins(field string) error {
 	for _, pair := range o.V {
@@ -397,6 +412,21 @@ func (kind sipKind) refuseCycle(ctx context.Context, c store.Conn, s *SIPSection
 func templatesAbove(first string) string {
 	return `WITH RECURSIVE above (uuid) AS (` + first + `
 		UNION SELECT p.template_uuid FROM confd_endpoint_sip_template_parent p JOIN above a ON p.child_uuid = a.uuid) SELECT uuid FROM above`
+}
+
+// templatesBelow is a query of the template $1, and of all that take options from it.
+const templatesBelow = `WITH RECURSIVE below (uuid) AS (SELECT uuid FROM confd_endpoint_sip_template WHERE uuid = $1
+	UNION SELECT p.child_uuid FROM confd_endpoint_sip_template_parent p JOIN below b ON p.template_uuid = b.uuid) SELECT uuid FROM below`
+
+// sameOptions reports whether two have the same options and templates.
+func (s *SIPSections) sameOptions(as *SIPSections) bool {
+	theirs := as.sections()
+	for i, section := range s.sections() {
+		if !reflect.DeepEqual(section.options.V, theirs[i].options.V) {
+			return false
+		}
+	}
+	return slices.EqualFunc(s.Templates, as.Templates, func(a, b SIPTemplateRef) bool { return a.UUID == b.UUID })
 }
 
 // saveParents writes the templates of an object, which has none yet if it is fresh.

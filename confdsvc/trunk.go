@@ -87,7 +87,7 @@ func declareTrunks(e *crud.Engine) {
 			crud.One(func(t *Trunk) **TrunkSIP { return &t.EndpointSIP }), crud.One(func(t *OutcallTrunk) **TrunkSIP { return &t.EndpointSIP }),
 		}, func(o *EndpointSIP) **EndpointTrunk { return &o.Trunk },
 		crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[Trunk, EndpointSIP]) error {
-			return addressesFree(ctx, c, e, pair.Right)
+			return checkTrunks(ctx, c, e, "uuid = $1", pair.Right.UUID)
 		}))
 	crud.Nest[Trunk, EndpointSIP]{
 		Name: "endpoint_sip", Relation: trunkSIP, Stays: true, Asked: true,

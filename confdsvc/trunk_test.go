@@ -139,6 +139,61 @@ func TestTrunkAddresses(t *testing.T) {
 		told := at("198.51.100.7")
 		told["registration_section_options"] = pairs("server_uri=sip:carrier.example client_uri=sip:me@carrier.example line=yes")
 		b.Do(http.MethodPut, sip, told).Want(http.StatusNoContent)
+
+		// Those of a template are the endpoint's, whichever of the two changes.
+		b.Do(http.MethodPut, sip, object{"registration_section_options": []any{}, "identify_section_options": []any{}}).Want(http.StatusNoContent)
+		shared := b.Create("/endpoints/sip/templates", at("198.51.100.7"))
+		template, uses := "/endpoints/sip/templates/"+shared.Text("uuid"), object{"templates": []any{object{"uuid": shared["uuid"]}}}
+		b.Do(http.MethodPut, sip, uses).Want(http.StatusBadRequest).Says(taken)
+		b.Do(http.MethodPut, template, at("198.51.101.0/255.255.255.0")).Want(http.StatusNoContent)
+		b.Do(http.MethodPut, sip, uses).Want(http.StatusNoContent)
+		b.Do(http.MethodPut, template, at("198.51.100.0/255.255.255.0")).Want(http.StatusBadRequest).Says(taken)
+		for _, wide := range []string{"0.0.0.0/0", "0.0.0.0", "10.0.0.0/8", "10.0.0.0/255.0.0.0", "::/0", "carrier.example", "198.51.101.1,"} {
+			b.Do(http.MethodPut, template, at(wide)).Want(http.StatusBadRequest).Says("must be an address, or a network of 65,536 addresses at most").Says("identify_section_options")
+		}
+		alone := "/endpoints/sip/" + b.Create("/endpoints/sip", at("carrier.example")).Text("uuid")
+		b.Do(http.MethodPut, "/trunks/"+b.Create("/trunks", object{}).Text("id")+alone, nil).Want(http.StatusBadRequest).Says("a network of 65,536 addresses")
+	})
+}
+
+// A trunk leads to another telephone system than its own, and what registers, or calls, with a login has a whole one.
+func TestTrunkEndpointIsRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		w.as(t, "master").Create("/sip/transports", object{"name": "udp-5070", "options": pairs("protocol=udp bind=0.0.0.0:5070")})
+		c := w.as(t, "a")
+		sip := "/endpoints/sip/" + c.Create("/endpoints/sip", object{}).Text("uuid")
+		trunk := "/trunks/" + c.Create("/trunks", object{}).Text("id")
+		const registers = "server_uri=sip:carrier.example client_uri=sip:me@carrier.example"
+		itself := "leads to this telephone system itself"
+		for options, says := range map[string]string{
+			"aor contact=sip:127.0.0.1:5070":                                    itself,
+			"endpoint outbound_proxy=sip:LOCALHOST:5070;lr":                     itself,
+			"registration server_uri=sip:[::1]:5070 client_uri=sip:me@[::1]":    itself,
+			"aor contact=sip:127.0.0.1:5090":                                    "",
+			"registration " + registers:                                         "",
+			"outbound_auth username=me":                                         "outbound_auth_section_options needs a username and a password",
+			"registration_outbound_auth username=me":                            "",
+			"registration " + registers + "/registration_outbound_auth realm=*": "registration_outbound_auth_section_options needs a username and a password",
+		} {
+			body := object{}
+			for section := range strings.SplitSeq(options, "/") {
+				name, values, _ := strings.Cut(section, " ")
+				body[name+"_section_options"] = pairs(values)
+			}
+			c.Do(http.MethodPut, sip, body).Want(http.StatusNoContent) // of nobody's trunk it may be anything
+			linked := c.Do(http.MethodPut, trunk+sip, nil)
+			if says == "" {
+				linked.Want(http.StatusNoContent)
+				c.Do(http.MethodDelete, trunk+sip, nil).Want(http.StatusNoContent)
+			} else {
+				linked.Want(http.StatusBadRequest).Says(says)
+			}
+			c.Do(http.MethodPut, sip, object{
+				"aor_section_options": []any{}, "endpoint_section_options": []any{}, "registration_section_options": []any{},
+				"registration_outbound_auth_section_options": []any{}, "outbound_auth_section_options": []any{},
+			}).Want(http.StatusNoContent)
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package freepbx
 
 import (
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +75,24 @@ func readExtension(r row, left func(reason string)) (x *extension, whole bool) {
 	x.readTelephone()
 	x.readMailbox()
 	x.readFollowMe(left)
+	x.leaveUnlike(left)
 	return x, true
+}
+
+// usual are the cells of columns of which we have only what FreePBX has at first.
+var usual = []struct{ column, value, is string }{
+	{"mohclass", "default", "the music on hold %q: telephones play that of who holds the call"},
+	{"context", "from-internal", "the context %q: the telephone dials in that of its number"},
+	{"devicetype", "fixed", "the device type %q: the telephone is always that of the user"},
+}
+
+// leaveUnlike tells of the columns that say something else than usual.
+func (x *extension) leaveUnlike(left func(reason string)) {
+	for _, u := range usual {
+		if value := x.text(u.column); value != "" && !strings.EqualFold(value, u.value) {
+			left(fmt.Sprintf("%s: it has not "+u.is, u.column, value))
+		}
+	}
 }
 
 func orNull(text string) any {
@@ -183,6 +201,11 @@ func (x *extension) readFollowMe(left func(reason string)) {
 		x.user["ring_seconds"], x.forwards["noanswer"] = first, forward()
 	default:
 		x.forwards["unconditional"] = forward()
+	}
+	for _, column := range []string{"findmefollow_strategy", "findmefollow_grptime"} {
+		if value := x.text(column); value != "" && len(others) == 1 && x.forwards != nil {
+			left(fmt.Sprintf("%s: %q is not here: a forward rings as whom it leads to", column, value))
+		}
 	}
 }
 

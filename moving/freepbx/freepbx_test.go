@@ -59,6 +59,17 @@ func TestExtensions(t *testing.T) {
 			map[string]string{"extension": "1", "name": "A", "findmefollow_enabled": "", "findmefollow_grplist": "2-3"},
 			`{"firstname":"A","lastname":null} null {"noanswer":{"enabled":false},"unconditional":{"enabled":false}}`, 0,
 		},
+		"what only FreePBX has": {
+			map[string]string{
+				"extension": "1", "name": "A", "mohclass": "jazz", "context": "from-lobby", "devicetype": "adhoc", "findmefollow_enabled": "yes",
+				"findmefollow_grplist": "2", "findmefollow_grptime": "20", "findmefollow_strategy": "ringallv2-prim",
+			},
+			`{"firstname":"A","lastname":null} null {"noanswer":{"enabled":false},"unconditional":{"destination":"2","enabled":true}}`, 5,
+		},
+		"what FreePBX has at first": {
+			map[string]string{"extension": "1", "name": "A", "mohclass": "default", "context": "from-internal", "devicetype": "fixed", "findmefollow_grptime": "20"},
+			`{"firstname":"A","lastname":null} null null`, 0,
+		},
 		"follow me to several": {
 			map[string]string{"extension": "1", "name": "A", "findmefollow_enabled": "yes", "findmefollow_grplist": "1-2-3"},
 			`{"firstname":"A","lastname":null} null null`, 1,

@@ -61,7 +61,13 @@ export const create = (main, resource) => {
 };
 
 // about tells of an object what its form does not.
-const about = (resource, object) => [glances[resource.key] && glance(glances[resource.key], object), facts(resource, object)];
+const about = (resource, object) => [
+	resource.key === 'confd/schedules' &&
+		!object.open_periods.length &&
+		h('p', { class: 'about wrong' }, 'It never opens: it has no open period, and all calls go where they go while it is closed.'),
+	glances[resource.key] && glance(glances[resource.key], object),
+	facts(resource, object),
+];
 
 // glances tell of a person, who may be a telephone user, a login, or both, and of what has members and numbers. Few pages need them.
 const glances = { 'confd/users': 'show', 'auth/users': 'person', 'confd/groups': 'group', 'confd/conferences': 'group' };

@@ -72,7 +72,7 @@ const places = [
 			'auth/audit',
 			'confd/sip/transports',
 			'confd/endpoints/sip/templates',
-			page('api/', 'API explorer'),
+			page('api/', 'API explorer', () => [...resources.values()].some(usable)),
 		],
 	],
 ];
