@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -74,6 +75,7 @@ func runDemo(cmd *cobra.Command, _ []string) (err error) {
 // demo makes a company by the operations of the services, in the tenant of its client. Nothing is done after an error.
 type demo struct {
 	client *operator.Client
+	domain string // of the users' e-mail addresses; RFC 2606, 2: nobody has such a name
 	err    error
 }
 
@@ -87,12 +89,12 @@ func newDemo(ctx context.Context, c *operator.Client, name string) (*demo, error
 	if len(found.Items) > 0 {
 		return nil, fmt.Errorf("there is a tenant %q already; name another with --tenant", name)
 	}
-	var made struct{ UUID string }
+	var made struct{ UUID, Slug string }
 	if err := c.Call(ctx, http.MethodPost, tenants, object{"name": name}, &made); err != nil {
 		return nil, fmt.Errorf("creating the tenant: %w", err)
 	}
 	c.Tenant = made.UUID
-	return &demo{client: c}, nil
+	return &demo{client: c, domain: strings.ToLower(strings.ReplaceAll(made.Slug, "_", "-")) + ".invalid"}, nil
 }
 
 type object = map[string]any
@@ -149,8 +151,12 @@ func (d *demo) fill(ctx context.Context, users int, progress func(done, of int))
 		file.WriteString(demoHeader)
 		for range min(demoAtOnce, users-done) {
 			first, last := demoFirst[done%len(demoFirst)], demoLast[done/len(demoFirst)%len(demoLast)]
-			fmt.Fprintf(&file, "%s,%s,user%d@%s.demo.invalid,sip,%s,%d,%s %s,%d,%s,%d,%s\n",
-				first, last, done+1, d.client.Tenant, inside.Name, demoUsers+done, first, last, demoUsers+done, inside.Name, demoIncalls+done, incoming.Name)
+			name := strings.ToLower(first + "." + last)
+			if again := done / len(demoFirst) / len(demoLast); again > 0 {
+				name += strconv.Itoa(again + 1)
+			}
+			fmt.Fprintf(&file, "%s,%s,%s@%s,sip,%s,%d,%s %s,%d,%s,%d,%s\n",
+				first, last, name, d.domain, inside.Name, demoUsers+done, first, last, demoUsers+done, inside.Name, demoIncalls+done, incoming.Name)
 			done++
 		}
 		var made confdsvc.ImportedUsers
