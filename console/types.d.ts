@@ -77,6 +77,7 @@ interface Operation {
 	requestBody?: any;
 	responses?: any;
 	'x-instead-acl'?: string;
+	'x-master-tenant'?: boolean;
 	'x-required-acl'?: string;
 	'x-title'?: string;
 	'x-unimplemented'?: boolean;
@@ -226,6 +227,8 @@ interface Me {
 	acl: string[];
 	expires: string;
 	tenant: string;
+	/** Their tenant is not the master. */
+	below?: boolean;
 }
 
 /** Those that are undefined are not sent. */

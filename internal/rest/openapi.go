@@ -169,6 +169,9 @@ func (d *definer) operation(op *Operation) object {
 	if title := d.title(op.Path); title != "" {
 		out["x-title"] = title
 	}
+	if op.Master == InMaster {
+		out["x-master-tenant"] = true
+	}
 	if op.Unimplemented {
 		out["x-unimplemented"] = true
 	}

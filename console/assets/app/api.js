@@ -50,6 +50,10 @@ const partsOf = (body) =>
 					.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~')),
 	}));
 
+// installation are the requests that are about the whole installation: they act in the token's own tenant, whichever is chosen.
+/** @type {{ method: string, path: RegExp }[]} */
+export const installation = [];
+
 // leavePage ends what the page that is shown has asked for: nobody waits for it any more.
 let shown = new AbortController();
 export const leavePage = () => {
@@ -69,7 +73,8 @@ export const requests = [];
 export const call = async (method, path, { query = {}, body, headers = {}, stays = method !== 'GET', until, file: asFile = false } = {}) => {
 	const url = new URL(path, location.origin);
 	for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);
-	const sent = { Accept: 'application/json, application/problem+json', ...(me && tenant && { 'Wazo-Tenant': tenant }), ...headers };
+	const inside = tenant && !installation.some((o) => o.method === method && o.path.test(url.pathname));
+	const sent = { Accept: 'application/json, application/problem+json', ...(me && inside && { 'Wazo-Tenant': tenant }), ...headers };
 	if (me) sent['X-Auth-Token'] = me.token;
 	const file = body instanceof Blob;
 	if (me && !headers.Authorization && !url.href.includes(encodeURIComponent(me.token))) requests.push({ method, url: url.href, headers: sent, body });

@@ -1,5 +1,5 @@
 // What the services can do, from the definitions that they serve: a new resource appears in the console by itself.
-import { call, me } from './api.js';
+import { call, installation, me } from './api.js';
 import { allows } from './acl.js';
 import { naming, words } from './dom.js';
 
@@ -40,6 +40,7 @@ export const load = async (list) => {
 	services = loaded;
 	resources.clear();
 	operations.length = 0;
+	installation.length = 0;
 	for (const service of loaded.filter((s) => s.definition?.paths)) {
 		try {
 			learn(service);
@@ -57,6 +58,8 @@ const learn = (service) => {
 			if (!item[method]) continue;
 			item[method].parameters = item[method].parameters?.map((p) => resolve(service, p)); // operations share them
 			operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
+			if (item[method]['x-master-tenant'])
+				installation.push({ method: method.toUpperCase(), path: new RegExp(`^${service.prefix}${path.replace(/\{\w+\}/g, '[^/]+')}$`) });
 		}
 	}
 	find(service);
@@ -278,7 +281,7 @@ export const fill = (path, ...values) => path.replace(/\{\w+\}/g, () => encodeUR
 
 // may reports whether the signed-in user's token seems to allow an operation. Values are those of the path's parameters.
 export const may = (operation, ...values) => {
-	if (!operation) return false;
+	if (!operation || (operation['x-master-tenant'] && me?.below)) return false;
 	if (!operation.access) return true;
 	const access = operation.access.replace(/\{\w+\}/g, () => values.shift() ?? '*');
 	return me != null && allows(me.acl, access, me);

@@ -89,6 +89,8 @@ const drawHead = async () => {
 	if (!tenants || !may(tenants.list)) return;
 	try {
 		const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 50 }, headers: own(), stays: true });
+		const mine = data.items.find((t) => t.uuid === me?.tenant);
+		if (me) me.below = mine && mine.parent_uuid !== mine.uuid;
 		if (me && data.total > 1) button.after(h('div', { class: 'tenant' }, h('label', { for: 'tenant' }, 'Tenant'), tenantChooser(tenants, data)));
 	} catch (problem) {
 		if (!problem.messages) throw problem;
@@ -203,11 +205,11 @@ const enter = async () => {
 	if (chosen && user === me?.user) useTenant(chosen);
 	if (!place || user !== me?.user || hash !== location.hash) return inside();
 	document.body.classList.remove('outside');
-	menu.draw(nav);
 	put(main, place);
 	say('You are signed in again. What you have typed is as you left it.');
 	place.querySelector('button[type="submit"].primary')?.focus();
-	return drawHead();
+	await drawHead();
+	menu.draw(nav);
 };
 
 // home leads to the start in one's own tenant, when the chosen one is gone.
@@ -264,8 +266,8 @@ const inside = async () => {
 	document.body.classList.remove('outside');
 	put(main, h('p', { 'aria-busy': 'true' }, 'Loading the definitions…'));
 	await load(known);
+	await drawHead(); // which tells what the menu has
 	menu.draw(nav);
-	await drawHead();
 	await route();
 };
 
