@@ -74,7 +74,8 @@ export const form = ({
 	const own = fields(context, schema, before, hidden).sort((a, b) => rank(a) - rank(b)),
 		inputs = [...above, ...own, ...more];
 	const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
-	const plain = own.filter((f) => f.required || usual.includes(f.name) || filled(f.before));
+	const asked = (f) => usual.includes(f.name) && !(before && ['username', 'password'].includes(f.name)); // with which an object begins
+	const plain = own.filter((f) => f.required || asked(f) || filled(f.before));
 	const first = own.length <= (before ? 12 : 6) ? own : plain.length > 1 ? plain : own.slice(0, 6);
 	const folded = own.filter((f) => !first.includes(f));
 	const general = h('div', { class: 'error', role: 'alert' });

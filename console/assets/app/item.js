@@ -178,42 +178,35 @@ export const show = async (main, resource, id) => {
 				),
 		),
 		resource.update && details,
-		resource.update
-			? [
-					!update && h('p', { class: 'denied' }, `You may see this, and not change it. To be allowed it, ask ${whom()}.`),
-					h(
-						'section',
-						{ class: 'whole' },
-						form({
-							service: resource.service,
-							schema: bodyOf(resource.service, resource.update),
-							list: resource.list,
-							key: keyOf(resource.service, resource.itemPath),
-							tenant: tenantOf(object),
-							before: object,
-							version: state,
-							latest: () => read(path),
-							hidden: writtenElsewhere(resource),
-							locked: !update,
-							send: async (body, version) => {
-								if (Object.keys(body).length === 0) return say('Nothing was changed.');
-								await call('PUT', path, { body, headers: versioned(version) });
-								await again();
-								return say('Saved.');
-							},
-						}),
-					),
-				]
-			: all(resource.service, resource.schema, object),
+		resource.update && !update && h('p', { class: 'denied' }, `You may see this, and not change it. To be allowed it, ask ${whom()}.`),
 	);
+	const whole = resource.update
+		? form({
+				service: resource.service,
+				schema: bodyOf(resource.service, resource.update),
+				list: resource.list,
+				key: keyOf(resource.service, resource.itemPath),
+				tenant: tenantOf(object),
+				before: object,
+				version: state,
+				latest: () => read(path),
+				hidden: writtenElsewhere(resource),
+				locked: !update,
+				send: async (body, version) => {
+					if (Object.keys(body).length === 0) return say('Nothing was changed.');
+					await call('PUT', path, { body, headers: versioned(version) });
+					await again();
+					return say('Saved.');
+				},
+			})
+		: all(resource.service, resource.schema, object);
 	const shown = resource.parts.filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
-	main.append(
-		...themed([
-			...(leadsOn(resource) ? [calls(resource, state)] : []),
-			...login.sections(resource, object, again),
-			...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })),
-		]),
-	);
+	const parts = themed([
+		...(leadsOn(resource) ? [calls(resource, state)] : []),
+		...login.sections(resource, object, again),
+		...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })),
+	]);
+	main.append(h('div', { class: 'sides' }, h('section', { class: 'whole' }, whole), parts.length > 0 && h('div', {}, parts)));
 };
 
 // calls is the part of an object's page that shows where calls go from it.
