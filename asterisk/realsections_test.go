@@ -35,9 +35,14 @@ func TestRealSections(t *testing.T) {
 		"features/general":               {"transferdigittimeout": "6", "xfersound": "digits/1"},
 		"features/featuremap":            {"blindxfer": "#1", "atxfer": "#2", "disconnect": "#1"},
 		"features/applicationmap":        {"togglerecord": "#3"},
+		"rtp/ice_host_candidates":        {"192.0.2.9": "203.0.113.4,include_local_address"},
+		"hep/general":                    {"enabled": "yes", "capture_address": "127.0.0.1:9", "uuid_type": "channel"},
 		"rtp/general":                    {"rtpstart": "11000", "rtpend": "12000", "strictrtp": "seqno"},
 		"confbridge/wazo_default_bridge": {"type": "bridge", "mixing_interval": "40", "record_command": "/bin/false"},
 		"confbridge/wazo_default_user":   {"quiet": "yes", "nothing": "x"},
+	}
+	if err := os.WriteFile(a.dir+"/etc/hep.conf", []byte("#include \""+a.dir+"/generated/live/hep.conf\"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	a.set(s)
 	if job := a.job(); job.LeftOut.Total != 4 {
@@ -49,6 +54,8 @@ func TestRealSections(t *testing.T) {
 	has("rtp show settings", "Port start: 11000", "Port end: 12000", "Strict RTP: Yes")
 	has("confbridge show profile bridge wazo_default_bridge", "Mixing Interval: 40")
 	has("confbridge show profile user wazo_default_user", "Quiet: enabled")
+	has("module load res_hep.so", "Loaded res_hep.so")
+	has("module show like res_hep.so", "Running")
 	has("confbridge show menu wazo_default_admin_menu", "2=admin_toggle_conference_lock")
 
 	// A node whose own file does not load the generated one has no profiles: then conferences are without.

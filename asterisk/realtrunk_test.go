@@ -115,6 +115,32 @@ func TestRealTrunk(t *testing.T) {
 		}
 	}
 	calledBy("a call from the address", byAddress)
+
+	// A number that a user blocks, however it comes, does not ring there, nor does a call without one. Others do.
+	s.PhoneNumbers = append(s.PhoneNumbers, &confdsvc.PhoneNumber{TenantUUID: acme, Number: "+33140000000", Main: true, Shared: true})
+	for _, number := range []string{"+33612345678", confdsvc.Anonymous} {
+		s.Blocked = append(s.Blocked, &confdsvc.BlocklistNumber{TenantUUID: acme, UserID: int64(s.Users[0].ID), Number: number})
+	}
+	a.set(s)
+	a.apply()
+	out := fmt.Sprintf("[out]\nexten => _X.,1,Set(CALLERID(num)=${EXTEN})\nsame => n,Dial(%s)\n", byAddress)
+	if err := os.WriteFile(carrier.dir+"/etc/extensions.conf", []byte("[nothing]\nexten => _X.,1,Answer()\nsame => n,Wait(600)\n"+out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	carrier.cli("dialplan reload")
+	for _, from := range []string{byAddress, "Local/33612345678@out", "Local/0033612345678@out", "Local/0612345678@out"} {
+		a.news()
+		carrier.cli("channel originate " + from + " application Wait 60")
+		a.said("[blocked@ringfence-end:1]")
+		if alice.count("rings")+alice.count("answers") > 0 {
+			t.Errorf("blocked, a call from %s has reached alice: %q", from, alice.log())
+		}
+	}
+	calledBy("a call from another number", "Local/0612345679@out")
+	s.Blocked = nil
+	a.set(s)
+	a.apply()
+	calledBy("a call of nobody whom she blocks", byAddress)
 	c, status := alice.dial("102")
 	if status != 200 {
 		t.Fatalf("a telephone behind the trunk's address: status %d\n%s", status, a.log())

@@ -15,6 +15,16 @@ func init() {
 		part{"rtp.conf", 0, "general", func(p *plan, w *conf.Writer) {
 			w.Section("general")
 			p.writeOptionsOf(w, "rtp.conf", "rtp/general")
+			if len(p.Section("rtp/ice_host_candidates")) > 0 {
+				w.Section("ice_host_candidates")
+				p.writeOptionsOf(w, "rtp.conf", "rtp/ice_host_candidates")
+			}
+		}},
+		part{"hep.conf", 0, "general", func(p *plan, w *conf.Writer) {
+			if p.Sections["hep/general"] != nil {
+				w.Section("general")
+				p.writeOptionsOf(w, "hep.conf", "hep/general")
+			}
 		}},
 	)
 }

@@ -56,10 +56,10 @@ func (s *Service) declareDirectories(e *crud.Engine) {
 					s.forgetHere(forgetAll())
 				}
 			},
+			Describe: describeLDAP,
 		},
-		Blank:    func(fresh *LDAPConfig) any { return shownLDAP{TenantUUID: fresh.TenantUUID} },
-		Allow:    s.mayActOnLDAPUsers,
-		Describe: describeLDAP,
+		Blank: func(fresh *LDAPConfig) any { return shownLDAP{TenantUUID: fresh.TenantUUID} },
+		Allow: s.mayActOnLDAPUsers,
 	}.On(e)
 }
 

@@ -107,7 +107,7 @@ func TestNoCollectionListsDeniedObjects(t *testing.T) {
 		lists := 0
 		for _, op := range w.svc.Operations {
 			one := op.Path + "/{"
-			if op.Method != http.MethodGet || strings.Contains(op.Path, "{") || !slices.ContainsFunc(w.svc.Operations, func(o rest.Operation) bool {
+			if op.Method != http.MethodGet || strings.Contains(op.Path, "{") || strings.Contains(op.Path, "/me/") || !slices.ContainsFunc(w.svc.Operations, func(o rest.Operation) bool {
 				return o.Method == http.MethodGet && strings.HasPrefix(o.Path, one) && strings.Count(o.Path, "/") == strings.Count(one, "/")
 			}) {
 				continue

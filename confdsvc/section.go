@@ -3,6 +3,7 @@ package confdsvc
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -30,6 +32,8 @@ type asteriskSection struct {
 	path string
 	// kinds are the options by their names.
 	kinds map[string]optionKind
+	// addressed says that the options are named by addresses, which cannot be listed: all of them are of the kind "address".
+	addressed bool
 	// first are the options of a new installation, and needs those that must be sent.
 	first map[string]string
 	needs []string
@@ -104,7 +108,7 @@ func (s *Snapshot) Section(path string) map[string]string {
 
 // OptionFault says why an option cannot be in the section with a path below asterisk/, or nothing.
 func OptionFault(path, name, value string) string {
-	switch kind := sections[path].kinds[name]; {
+	switch kind, _ := sections[path].kind(name); {
 	case kind.never != "":
 		return "cannot be set: " + kind.never
 	case kind.form == nil:
@@ -118,7 +122,7 @@ func OptionFault(path, name, value string) string {
 // refuse refuses options that may not be written.
 func (s *asteriskSection) refuse(options map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(options)) {
-		if _, known := s.kinds[name]; !known {
+		if _, known := s.kind(name); !known {
 			return apierr.New(apierr.Invalid, "'options: invalid variable (%s)' must be one of (%s)", name, strings.Join(s.names(), ", ")).On("options")
 		}
 		if fault := OptionFault(s.path, name, options[name]); fault != "" {
@@ -136,6 +140,18 @@ func (s *asteriskSection) refuse(options map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// kind returns what an option may be, and whether there is one of that name.
+func (s *asteriskSection) kind(name string) (kind optionKind, known bool) {
+	if s.addressed {
+		if _, err := netip.ParseAddr(name); err != nil || !conf.IsName(name) {
+			return kind, false
+		}
+		name = "address"
+	}
+	kind, known = s.kinds[name]
+	return kind, known
 }
 
 // names returns the options that may be written.

@@ -65,6 +65,13 @@ var sectionTries = map[string]struct {
 		[]object{{"rtpstart": "20000", "rtpend": "10000"}, {"rtpstart": "99999"}, {"rtpstart": "1000"}, {"stunaddr": "a b"}, {"turnpassword": "a\nb"}},
 		[]string{"less than rtpend", "less than rtpend", "at least 1024", "stunaddr", "options"},
 	},
+	"hep/general": {
+		"capture_id",
+		object{"enabled": "0"},
+		object{"enabled": "yes", "capture_address": "192.0.2.1:9061", "capture_password": "p-two"},
+		[]object{{"capture_address": "192.0.2.1"}, {"capture_address": "a b:1"}, {"uuid_type": "x"}, {"capture_socket": "/tmp/x"}},
+		[]string{"a host with a port", "a host with a port", "one of call-id, channel", "invalid variable (capture_socket)"},
+	},
 	"confbridge/wazo_default_bridge": {
 		"max_members",
 		object{"type": "bridge"},

@@ -14,6 +14,10 @@ type (
 	FeaturesApplicationmap struct{ Section }
 	// RTPGeneral is the section general of rtp.conf.
 	RTPGeneral struct{ Section }
+	// RTPCandidates is the section ice_host_candidates of rtp.conf: which address is told instead of one of the machine's own.
+	RTPCandidates struct{ Section }
+	// HEPGeneral is the section general of hep.conf: where signalling is sent for diagnosis.
+	HEPGeneral struct{ Section }
 	// ConfbridgeBridge is what conferences begin with.
 	ConfbridgeBridge struct{ Section }
 	// ConfbridgeUser is what participants of conferences begin with.
@@ -96,6 +100,23 @@ func init() {
 			wordForm.called("turnpassword turnusername"),
 		),
 	})
+	declareSection[RTPCandidates](asteriskSection{
+		path: "rtp/ice_host_candidates", first: map[string]string{}, addressed: true,
+		kinds: valueForm{
+			`[0-9a-fA-F.:]{2,45}(,include_local_address)?`,
+			"the address that is told instead of it, with ,include_local_address behind it if both are told",
+		}.called("address"),
+	})
+	declareSection[HEPGeneral](asteriskSection{
+		path: "hep/general", first: map[string]string{"enabled": "0"},
+		kinds: kinds(
+			yesNoForm.called("enabled"),
+			valueForm{`(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9][A-Za-z0-9.-]{0,250}):[0-9]{1,5}`, "a host with a port, such as 192.0.2.1:9061"}.called("capture_address"),
+			valueForm{`[0-9]{1,9}`, "a number of at most nine digits"}.called("capture_id"),
+			wordForm.called("capture_name capture_password"),
+			oneOf("call-id", "channel").called("uuid_type"),
+		),
+	})
 	declareSection[ConfbridgeBridge](asteriskSection{
 		path: "confbridge/wazo_default_bridge", first: map[string]string{"type": "bridge"},
 		kinds: kinds(
@@ -140,6 +161,8 @@ func init() {
 	words["/asterisk/features/featuremap"] = "keys during calls"
 	words["/asterisk/features/applicationmap"] = "keys for recordings"
 	words["/asterisk/rtp/general"] = "settings of voices"
+	words["/asterisk/rtp/ice_host_candidates"] = "addresses that are told to browsers"
+	words["/asterisk/hep/general"] = "settings of captures (HEP)"
 	words["/asterisk/confbridge/wazo_default_bridge"] = "settings of all conferences"
 	words["/asterisk/confbridge/wazo_default_user"] = "settings of all participants"
 }

@@ -40,6 +40,7 @@ type Snapshot struct {
 	Trunks          []*Trunk
 	PhoneNumbers    []*PhoneNumber
 	Emergencies     []*EmergencyNumber
+	Blocked         []*BlocklistNumber
 	// Endpoints have the options of their templates.
 	Endpoints []*EndpointSIP
 
@@ -141,6 +142,7 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.Trunks, nil),
 		rows(&s.PhoneNumbers, nil),
 		withLinks(&s.Emergencies),
+		rows(&s.Blocked, nil),
 		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
 		s.mergeTemplates,
 		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),

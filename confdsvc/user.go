@@ -21,7 +21,7 @@ type User struct {
 	Lastname              *string `db:"lastname" json:"lastname" maxLength:"128"`
 	Email                 *string `db:"email" json:"email" format:"email" maxLength:"254" doc:"Unique among the users of all tenants, whatever its case."`
 	Timezone              *string `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris"`
-	Country               *string `json:"country" readOnly:"true"`
+	Country               *string `db:"country" computed:"true" json:"country" readOnly:"true"`
 	Language              *string `db:"language" json:"language" format:"locale"`
 	Description           *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	CallerID              *string `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names; the lines get it."`
@@ -128,7 +128,9 @@ func declareUsers(e *crud.Engine) {
 			"voicemail_number": {Condition: `id IN (SELECT uv.user_id FROM {confd_user_voicemail} uv JOIN {confd_voicemail} v ON v.id = uv.voicemail_id
 				WHERE v.number = %s)`},
 		},
+		Conceals: map[string]func(context.Context, *User) (bool, error){"country": concealCountry},
 		Virtual: map[string]string{
+			"country":  countryOf,
 			"fullname": "firstname || ' ' || coalesce(lastname, '')",
 			"voicemail_number": `SELECT v.number FROM {confd_user_voicemail} uv JOIN {confd_voicemail} v ON v.id = uv.voicemail_id
 				WHERE uv.user_id = confd_user.id`,

@@ -33,16 +33,18 @@ type running struct {
 // maxAsked is how many telephones, or mailboxes, Asterisk is asked for one by one: it takes it long to list all that it has.
 const maxAsked = 20
 
-// dispensable are the modules without which telephones work all the same.
-var dispensable = map[string]bool{"cdr_manager": true, "cdr_custom": true}
+// dispensable are the modules without which telephones work all the same, each with what does not.
+var dispensable = map[string]string{
+	"cdr_manager": "records of calls may not come", "cdr_custom": "records of calls may not come", "res_hep": "no signalling is captured (HEP)",
+}
 
 // Reload implements [generation.Asterisk].
 func (a *running) Reload(ctx context.Context, module string) error {
 	a.reloaded = true
 	err := a.client.Reload(ctx, module)
 	refused, ok := errors.AsType[*ami.ReloadError](err)
-	if ok && dispensable[module] {
-		a.warn("records of calls may not come: " + err.Error())
+	if without := dispensable[module]; ok && without != "" {
+		a.warn(without + ": " + err.Error())
 		return nil
 	}
 	if ok && refused.Missing {

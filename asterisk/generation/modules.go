@@ -10,27 +10,35 @@ import (
 // it. A telephone must not appear before its context, nor a queue before the hints by which it knows whether its members can be rung: it
 // would never ring them.
 var readers = []reader{
-	{"voicemail.conf", "app_voicemail", ""},
-	{"musiconhold.conf", "res_musiconhold", ""},
-	{"features.conf", "features", ""},
-	{"rtp.conf", "res_rtp_asterisk", ""},
-	{"confbridge.conf", "app_confbridge", ""},
-	{"res_parking.conf", "res_parking", ""},
-	{"extensions.conf", "pbx_config", ""},
-	{"queues.conf", "app_queue", ""},
-	{"pjsip.conf", "res_pjsip", ""},
-	{"pjsip.conf", "res_pjsip_endpoint_identifier_ip", "identify"},
-	{"pjsip.conf", "res_pjsip_outbound_registration", "registration"},
-	{"cdr_manager.conf", "cdr_manager", ""},
-	{"cdr_custom.conf", "cdr_custom", ""},
+	{file: "voicemail.conf", module: "app_voicemail"},
+	{file: "musiconhold.conf", module: "res_musiconhold"},
+	{file: "features.conf", module: "features"},
+	{file: "rtp.conf", module: "res_rtp_asterisk"},
+	{file: "hep.conf", module: "res_hep", optional: true},
+	{file: "confbridge.conf", module: "app_confbridge"},
+	{file: "res_parking.conf", module: "res_parking"},
+	{file: "extensions.conf", module: "pbx_config"},
+	{file: "queues.conf", module: "app_queue"},
+	{file: "pjsip.conf", module: "res_pjsip"},
+	{file: "pjsip.conf", module: "res_pjsip_endpoint_identifier_ip", kind: "identify"},
+	{file: "pjsip.conf", module: "res_pjsip_outbound_registration", kind: "registration"},
+	{file: "cdr_manager.conf", module: "cdr_manager"},
+	{file: "cdr_custom.conf", module: "cdr_custom"},
 }
 
-// reader is a module that reads a file or, if it has a kind, the sections of that type alone: it may not be loaded where there are none.
-type reader struct{ file, module, kind string }
+// reader is a module that reads a file or, if it has a kind, the sections of that type alone: it may not be loaded where there are none. Neither may
+// an optional one be where the file has no sections.
+type reader struct {
+	file, module, kind string
+	optional           bool
+}
 
 // reads returns what the module reads of the files.
 func (r reader) reads(files Files) (all []byte) {
-	if r.kind == "" {
+	switch {
+	case r.kind == "" && r.optional && !bytes.Contains(files[r.file], []byte("\n[")):
+		return nil
+	case r.kind == "":
 		return files[r.file]
 	}
 	for section := range bytes.SplitSeq(files[r.file], []byte("\n[")) {
@@ -86,7 +94,7 @@ func Compare(from, to Files) []FileChange {
 func modules(changes []FileChange, from, to Files) (all []string) {
 	for _, r := range readers {
 		changed := slices.ContainsFunc(changes, func(c FileChange) bool { return c.Name == r.file })
-		if changed && (r.kind == "" || !bytes.Equal(r.reads(from), r.reads(to))) {
+		if changed && (r.kind == "" && !r.optional || !bytes.Equal(r.reads(from), r.reads(to))) {
 			all = append(all, r.module)
 		}
 	}

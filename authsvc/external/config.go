@@ -67,12 +67,12 @@ func (h *shared) declareConfigs(e *crud.Engine) {
 	h.configs = crud.Document[externalConfig]{
 		Resource: crud.Resource[externalConfig]{
 			Path: "external/{auth_type}/config", Singular: "external_config", Table: "auth_external_config",
-			Load: h.openConfigs, Prepare: h.prepareConfig,
+			Load: h.openConfigs, Prepare: h.prepareConfig, Describe: describeConfig,
 		},
 		Allow: func(ctx context.Context, tx store.Conn, change *crud.Change[externalConfig]) error {
 			return h.rights.MayConfigure(ctx, tx, change.Request.Principal(), change.Tenant)
 		},
-		Audited: auditedConfig, Describe: describeConfig,
+		Audited: auditedConfig,
 	}.On(e)
 }
 

@@ -34,8 +34,6 @@ type DocumentOf[T declaration.Pointer] struct {
 	Allow func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error
 	// Audited returns what the audit keeps of a document, if that is not its fields.
 	Audited func(o T) map[string]any
-	// Describe adapts an operation: create, read, update or delete.
-	Describe func(action string, op *rest.Operation)
 }
 
 // Defaults is the Blank of documents that are read with their defaults while nothing is stored.
@@ -107,8 +105,8 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 		if action == "update" && d.k.Style.UpdateReply {
 			op.Success, op.Reply, op.Tagged = http.StatusOK, schema, true
 		}
-		if d.Describe != nil {
-			d.Describe(action, &op)
+		if d.Resource.Describe != nil {
+			d.Resource.Describe(action, &op)
 		}
 		described.Operations[action] = op
 		out = append(out, op)

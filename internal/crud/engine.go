@@ -189,6 +189,7 @@ type Described struct {
 // DescribedChildren is what the list of the objects that belong to another object declares.
 type DescribedChildren struct {
 	Parent, Child string // the collections' paths
+	Path          string // below a parent
 	Column        string // of the child
 	Me            bool
 }

@@ -2,6 +2,8 @@ package crud
 
 import (
 	"context"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -47,13 +49,19 @@ func (e *Engine) PathFirst(ops []rest.Operation) {
 func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string) error {
 	var objects []func(ctx context.Context, c store.Conn, scope string) error
 	var written *declaration.Entity // what the first object of the path is, or what is made where it names none
-	var words []string
-	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+	var words, all []string
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, segment := range segments {
 		if !strings.HasPrefix(segment, "{") {
-			words = append(words, segment)
+			words, all = append(words, segment), append(all, segment)
 			continue
 		}
-		if t := e.tableAt(words); t != nil {
+		t := e.byPath[strings.Join(all, "/")]
+		if t == nil {
+			t = e.tableAt(words)
+		}
+		makes := i == len(segments)-1 && r.Op().Method == http.MethodPost // what it names is not there yet
+		if t != nil && !makes && slices.Contains(t.entity().Only, "read") {
 			if objects == nil {
 				written = t.entity()
 			}

@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -236,6 +237,8 @@ func (k *CollectionOf[T]) createBelow(
 type ChildrenOf[P, C declaration.Pointer] struct {
 	// Column is the column of C that refers to the first key of the parent.
 	Column string
+	// Path is where the list is below a parent, by default as the path of C; Access are the words of its access there, by default those of the path.
+	Path, Access string
 	// Me is for parents that are the users who log in: it adds the list of the caller's own children, GET
 	// /{parents}/me/{children}.
 	Me bool
@@ -245,12 +248,19 @@ type ChildrenOf[P, C declaration.Pointer] struct {
 func (l ChildrenOf[P, C]) On(e *Engine) {
 	e.declare(func() []rest.Operation {
 		parents, children := collectionOf[P](e), collectionOf[C](e)
-		children.BelongTo(parents.Objects, l.Column)
-		e.described.Children = append(e.described.Children, DescribedChildren{Parent: parents.Path, Child: children.Path, Column: l.Column, Me: l.Me})
-		plural := declaration.Underscored(children.Path)
+		below := cmp.Or(l.Path, children.Path)
+		words := cmp.Or(l.Access, declaration.Dotted(below))
+		children.BelongTo(parents.Objects, l.Column, words)
+		e.described.Children = append(e.described.Children, DescribedChildren{Parent: parents.Path, Child: children.Path, Path: below, Column: l.Column, Me: l.Me})
+		plural := declaration.Underscored(below)
 		theirs := func(placeholder string) string { return l.Column + " = " + placeholder }
 		of := parents.parent()
-		ops := []rest.Operation{children.listIn(of, of.path+"/"+children.Path, "list_"+parents.Singular+"_"+plural, theirs)}
+		list := func(id string) rest.Operation {
+			op := children.listIn(of, of.path+"/"+below, id, theirs)
+			op.Access = rights.AccessOf(children.Service, of.path+"/"+words, "read")
+			return op
+		}
+		ops := []rest.Operation{list("list_" + parents.Singular + "_" + plural)}
 		if l.Me {
 			of.path = "/" + parents.Path + "/me"
 			of.key = func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
@@ -260,7 +270,7 @@ func (l ChildrenOf[P, C]) On(e *Engine) {
 				}
 				return parents.Key(o), nil
 			}
-			ops = append(ops, children.listIn(of, of.path+"/"+children.Path, "list_my_"+plural, theirs))
+			ops = append(ops, list("list_my_"+plural))
 		}
 		return ops
 	})

@@ -39,6 +39,9 @@ func (k *CollectionOf[T]) operations() []rest.Operation {
 				op.Query = append(op.Query, recursiveParameter)
 			}
 		}
+		if k.Describe != nil {
+			k.Describe(action, &op)
+		}
 		out = append(out, op)
 	}
 	return out

@@ -10,8 +10,8 @@ func (x *trial) children() {
 		}
 		own, other := x.make(x.a, nil), x.make(x.a, nil)
 		parents := "/" + d.Parent + "/"
-		path := parents + own.Text(d.Column) + "/" + d.Child
-		if parents+other.Text(d.Column)+"/"+d.Child == path {
+		path := parents + own.Text(d.Column) + "/" + d.Path
+		if parents+other.Text(d.Column)+"/"+d.Path == path {
 			x.Errorf("two %s have one of %s", d.Child, d.Parent)
 		}
 		if l := x.a.Get(path).List(); l.Total != 1 || len(l.Items) != 1 || x.name(l.Items[0]) != x.name(own) {
@@ -21,9 +21,9 @@ func (x *trial) children() {
 		x.b.Get(path).Want(http.StatusNotFound)
 		x.a1.Get(path).Want(http.StatusNotFound)
 		unknown := x.of(d.Parent)
-		x.a.Get(parents + unknown.unknownKey(unknown.k.Keys[0], own.Text(d.Column)) + "/" + d.Child).Want(http.StatusNotFound)
+		x.a.Get(parents + unknown.unknownKey(unknown.k.Keys[0], own.Text(d.Column)) + "/" + d.Path).Want(http.StatusNotFound)
 		if d.Me {
-			x.mine(parents+"me/"+d.Child, own, own.Text(d.Column))
+			x.mine(parents+"me/"+d.Path, own, own.Text(d.Column))
 		}
 	}
 }

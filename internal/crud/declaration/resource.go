@@ -103,6 +103,8 @@ type Resource[T Pointer] struct {
 	// Also returns the accesses by which a request could do the same with the object that its path names, by other paths than this
 	// one, or parts of it. The gate has not checked them: a caller who is denied one of them is refused.
 	Also func(r *rest.Request, object T) []string
+	// Describe adapts an operation, by the names that Only has.
+	Describe func(action string, op *rest.Operation)
 	// Audited changes how the audit names an object which not everybody may read who may read the collection's: as a part of another.
 	Audited func(object T, a *audit.Change)
 

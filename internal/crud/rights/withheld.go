@@ -43,10 +43,12 @@ type Objects struct {
 	parents []parent
 }
 
-// parent is a resource whose objects have those of another, and the column of these that refers to it.
+// parent is a resource whose objects have those of another, the column of these that refers to it, and the words by which an access below one
+// means them.
 type parent struct {
 	objects *Objects
 	column  string
+	words   string
 }
 
 // NewObjects returns the objects of a resource.
@@ -63,9 +65,9 @@ func NewObjects[T declaration.Pointer](e *Registry, m *declaration.Model[T]) *Ob
 	return k
 }
 
-// BelongTo says that the objects belong to others, to which a column refers.
-func (k *Objects) BelongTo(others *Objects, column string) {
-	k.parents = append(k.parents, parent{others, column})
+// BelongTo says that the objects belong to others, to which a column refers. words are those of the access by which these are read below one.
+func (k *Objects) BelongTo(others *Objects, column, words string) {
+	k.parents = append(k.parents, parent{others, column, words})
 }
 
 // NotDenied refuses a caller who is denied an operation on an object that a request amounts to.
@@ -125,7 +127,7 @@ func (k *Objects) deniedBy(ctx context.Context, of, path string, add func(value 
 // denied to list what belongs to it.
 func (k *Objects) deniedParents(ctx context.Context, of string, add func(value any) (placeholder string)) (out []string) {
 	for _, p := range k.parents {
-		for _, path := range []string{"", declaration.Dotted(k.Path)} {
+		for _, path := range []string{"", p.words} {
 			if condition := keyed(p.objects.Entity, of+"."+p.column, p.objects.deniedBy(ctx, p.objects.Alias(), path, add)); condition != "" {
 				out = append(out, condition)
 			}

@@ -1,0 +1,35 @@
+package asterisk
+
+import (
+	"strings"
+
+	"github.com/ringfence/ringfence/asterisk/conf"
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+func init() { parts = append(parts, part{"extensions.conf", 2, "blocked", writeBlocked}) }
+
+// writeBlocked writes from whom users take no calls, for the library's ringfence-blocked: the user's UUID with the digits of the number, or the word for
+// calls without one. A number of the country of the tenant's main number is there as it is dialled inside the country, too.
+func writeBlocked(p *plan, w *conf.Writer) {
+	w.Section("ringfence-blocks")
+	var all []entry
+	seen := map[string]bool{}
+	for _, b := range p.Blocked {
+		u := p.users[confdsvc.ID(b.UserID)]
+		if u == nil || u.TenantUUID != b.TenantUUID {
+			continue
+		}
+		forms := []string{strings.TrimPrefix(b.Number, "+")}
+		code, begin := country(p.mains[u.TenantUUID])
+		if inside, same := strings.CutPrefix(b.Number, code); code != "" && same {
+			forms = append(forms, begin+inside)
+		}
+		for _, form := range forms {
+			if e := (entry{exten: u.UUID + "-" + form, steps: []step{{"Return", ""}}}); !seen[e.exten] && (form == confdsvc.Anonymous || isDigits(form)) {
+				seen[e.exten], all = true, append(all, e)
+			}
+		}
+	}
+	p.writeEntries(w, all)
+}

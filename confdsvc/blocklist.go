@@ -1,0 +1,206 @@
+package confdsvc
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// BlocklistNumber is a number from which a user takes no calls. Users write those of their own; others only read them.
+type BlocklistNumber struct {
+	UUID       string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Number     string  `db:"number" json:"number" required:"true" maxLength:"128" pattern:"^(\\+?[0-9]+|anonymous)$" example:"+15551234" doc:"With + (E.164), or anonymous: calls without a number."`
+	Label      *string `db:"label" json:"label" minLength:"1" maxLength:"1024" example:"Sells windows" doc:"Who that is, in one's own words."`
+	UserID     int64   `db:"user_id" json:"user_id" ref:"users.id" owner:"true" readOnly:"true"`
+	UserUUID   string  `db:"user_uuid" computed:"true" json:"user_uuid" format:"uuid" readOnly:"true"`
+	Firstname  string  `db:"user_firstname" computed:"true" json:"user_firstname" readOnly:"true"`
+	Lastname   *string `db:"user_lastname" computed:"true" json:"user_lastname" readOnly:"true"`
+	crud.Hrefs
+}
+
+// Anonymous is the number of calls without one.
+const Anonymous = "anonymous"
+
+// internationalForm is a number of the public network, of any country (E.164).
+var internationalForm = regexp.MustCompile(`^\+[1-9][0-9]{2,14}$`)
+
+const (
+	blocklistParam = "blocklist_number_uuid"
+	myBlocklist    = "/users/me/blocklist/numbers"
+	myBlocked      = myBlocklist + "/{" + blocklistParam + "}"
+)
+
+func init() {
+	resources = append(resources, declareBlocklist)
+	clientIDs["list_users_blocklist_numbers"], clientIDs["list_my_blocklist_numbers"] = "list_blocklist_numbers", "list_users_me_blocklist_numbers"
+	docs["{"+blocklistParam+"}"] = "The UUID of the blocked number."
+	words["/users/blocklist/numbers"], words["blocklist_number"] = "blocked numbers", "blocked number"
+}
+
+func declareBlocklist(e *crud.Engine) {
+	columns := []string{"number", "label", "user_uuid"}
+	ofUser := func(column string) string {
+		return "SELECT u." + column + " FROM {confd_user} u WHERE u.id = confd_blocklist_number.user_id"
+	}
+	numbers := crud.Collect(e, crud.Resource[BlocklistNumber]{
+		Path: "users/blocklist/numbers", Singular: "blocklist_number", Param: blocklistParam, Title: "BlocklistNumber", Rel: "user_blocklist_numbers",
+		Table: "confd_blocklist_number", Keys: []string{"uuid"}, Only: []string{"list", "read"},
+		About: "Numbers from which users take no calls.", Lists: []string{"number", "label", "user_firstname", "user_lastname"},
+		Order: columns, Filters: columns, Search: []string{"number", "label"},
+		Matches: map[string]crud.Match{"user_uuid": {Condition: "user_id IN (SELECT u.id FROM {confd_user} u WHERE u.uuid = %s)", Type: "uuid"}},
+		Virtual: map[string]string{
+			"user_uuid": "SELECT CAST(u.uuid AS text) FROM {confd_user} u WHERE u.id = confd_blocklist_number.user_id",
+			"user_firstname": ofUser("firstname"), "user_lastname": ofUser("lastname"),
+		},
+		Readable: func(r *rest.Request, add func(value any) string) string {
+			if r.Op().Path != myBlocked {
+				return ""
+			}
+			return "user_id IN (SELECT id FROM confd_user WHERE uuid = " + add(r.Principal().UserUUID) + ")"
+		},
+		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[BlocklistNumber]) error {
+			if change.Old == nil {
+				change.New.UUID = uuid.NewString()
+			}
+			return nil
+		},
+		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[BlocklistNumber]) error {
+			if n := change.New.Number; n != Anonymous && !internationalForm.MatchString(n) {
+				return apierr.New(apierr.Invalid, "Invalid E.164 phone number").On("number")
+			}
+			return nil
+		},
+		Describe: func(_ string, op *rest.Operation) { op.Access, op.Tag = "confd.users.blocklist.read", "users" },
+	})
+	crud.Children[User, BlocklistNumber]{Column: "user_id", Path: "blocklist/numbers", Access: "blocklist", Me: true}.On(e)
+	mine := rest.Operation{Tag: "users", Tenanted: true, Statuses: []int{http.StatusNotFound}}
+	add := func(op rest.Operation) {
+		op.ID, op.Access = op.ID+"_users_me_blocklist_number", "confd.users.me.blocklist."+op.ID
+		if op.Method == http.MethodGet {
+			op.Access, op.Conditional = "confd.users.me.blocklist.read", true
+		} else {
+			op.Transactional = true
+		}
+		op.Tag, op.Tenanted, op.Statuses = mine.Tag, mine.Tenanted, append(op.Statuses, mine.Statuses...)
+		e.Add(op)
+	}
+	add(rest.Operation{
+		Method: http.MethodPost, Path: myBlocklist, ID: "create", Summary: "Block a number", Description: "Calls from outside with it do not ring at the user's.",
+		Body: numbers.Schema, Success: http.StatusCreated, Reply: numbers.Schema, Located: true, Tagged: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return block(ctx, e, r) },
+	})
+	add(rest.Operation{
+		Method: http.MethodGet, Path: myBlocked, ID: "get", Summary: "Read a number that one blocks", Success: http.StatusOK, Reply: numbers.Schema,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			number, err := numbers.Named(ctx, r)
+			return rest.Reply{Body: number}, err
+		},
+	})
+	add(rest.Operation{
+		Method: http.MethodPut, Path: myBlocked, ID: "update", Summary: "Change a number that one blocks", Success: http.StatusNoContent,
+		Body: numbers.Partial, Statuses: []int{http.StatusPreconditionFailed},
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			sent, err := r.Object()
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			return rest.Reply{}, numbers.Edit(ctx, r, func(n *BlocklistNumber) error { return sent.Into(n) })
+		},
+	})
+	add(rest.Operation{
+		Method: http.MethodDelete, Path: myBlocked, ID: "delete", Summary: "Unblock a number", Success: http.StatusNoContent,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			scope, err := e.TenantOf(ctx, r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			return rest.Reply{}, e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+				number, err := numbers.NamedIn(ctx, c, r, scope)
+				if err != nil {
+					return err
+				}
+				return numbers.Delete(ctx, c, &crud.Change[BlocklistNumber]{Request: r, Tenant: scope, Old: number})
+			})
+		},
+	})
+	e.Add(rest.Operation{
+		Method: http.MethodHead, Path: "/users/{user_id}/blocklist/numbers", Access: "confd.users.{user_id}.blocklist.read", ID: "lookup_user_blocklist_number",
+		Tag: "users", Summary: "Whether a user blocks a number", Description: "204 names the number in its headers; 404: it is not blocked.", Tenanted: true,
+		Query: []rest.Parameter{{
+			Name: "number_exact", Required: true, Description: "The number, with or without +.", Schema: rest.SchemaOf[string](),
+		}},
+		Success: http.StatusNoContent, Statuses: []int{http.StatusNotFound}, Located: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return isBlocked(ctx, e, r) },
+	})
+}
+
+// block adds a number to those that the caller blocks.
+func block(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Reply, error) {
+	scope, sent, err := e.Begin(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	const most = 1000 // each is an extension of everybody's dialplan
+	var made *BlocklistNumber
+	err = e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		user, err := crud.Of[User](e).Row(ctx, c, scope, r.Principal().UserUUID)
+		if err != nil {
+			return err
+		}
+		there, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_blocklist_number WHERE user_id = $1`, user.ID)
+		if err == nil && there >= most {
+			err = style.Storedf("A user blocks at most %d numbers", most)
+		}
+		if err != nil {
+			return err
+		}
+		change := &crud.Change[BlocklistNumber]{Request: r, Sent: sent, Tenant: scope, New: &BlocklistNumber{}}
+		if err := sent.Into(change.New); err != nil {
+			return err
+		}
+		change.New.UserID, change.New.UserUUID = int64(user.ID), user.UUID
+		made = change.New
+		return crud.Of[BlocklistNumber](e).Insert(ctx, c, change)
+	})
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	tag, err := rest.ETag(made)
+	return rest.Reply{Body: made, Header: http.Header{"Etag": {tag}, "Location": {e.Prefix + myBlocklist + "/" + made.UUID}}}, err
+}
+
+// isBlocked answers whether a user blocks a number.
+func isBlocked(ctx context.Context, e *crud.Engine, r *rest.Request) (reply rest.Reply, err error) {
+	typed, _ := r.Query("number_exact")
+	scope, err := e.TenantOf(ctx, r)
+	if err != nil {
+		return reply, err
+	}
+	return reply, e.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
+		if err != nil {
+			return err
+		}
+		number, err := firstOf(crud.Of[BlocklistNumber](e).Select(ctx, c, "user_id = $1 AND number IN ($2, $3)", user.ID, typed, "+"+strings.TrimSpace(typed)))
+		if err != nil {
+			return err
+		}
+		if number == nil {
+			return apierr.New(apierr.NotFound, "BlocklistNumber was not found")
+		}
+		reply.Header = http.Header{
+			"Location": {e.Prefix + "/users/blocklist/numbers/" + number.UUID}, "Wazo-Blocklist-Number-Uuid": {number.UUID},
+			"Wazo-Blocklist-Number-Label": {orEmpty(number.Label)},
+		}
+		return nil
+	})
+}
