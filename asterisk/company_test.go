@@ -10,14 +10,15 @@ import (
 
 // The tenants and the context of a small company.
 const (
-	acme   = "aaaaaaaa-0000-4000-8000-000000000000"
-	other  = "bbbbbbbb-0000-4000-8000-000000000000"
-	inside = "ctx-acme-internal-1"
-	public = "ctx-acme-incall-1"
-	theirs = "ctx-other-internal-1"
-	alice  = "00000001-0000-4000-8000-000000000001"
-	bob    = "00000002-0000-4000-8000-000000000002"
-	sales  = "cccccccc-0000-4000-8000-000000000001"
+	acme      = "aaaaaaaa-0000-4000-8000-000000000000"
+	other     = "bbbbbbbb-0000-4000-8000-000000000000"
+	inside    = "ctx-acme-internal-1"
+	public    = "ctx-acme-incall-1"
+	theirs    = "ctx-other-internal-1"
+	alice     = "00000001-0000-4000-8000-000000000001"
+	bob       = "00000002-0000-4000-8000-000000000002"
+	reception = "dddddddd-0000-4000-8000-000000000001"
+	sales     = "cccccccc-0000-4000-8000-000000000001"
 )
 
 // read makes an object of its JSON, as a client would read it, and then changes it.
@@ -152,4 +153,28 @@ func addCalls(tb testing.TB, s *confdsvc.Snapshot) {
 	s.UserSchedule, s.GroupSchedule, s.IncallSchedule = map[confdsvc.ID]confdsvc.ID{1: 2}, map[string]confdsvc.ID{sales: 1}, map[confdsvc.ID]confdsvc.ID{2: 1}
 	s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: 2, TenantUUID: acme, Destination: *to(tb, `{"type": "ivr", "ivr_id": 1}`)})
 	s.IncallExtensions[2] = []confdsvc.ID{51}
+}
+
+// addTeams gives the company a filter of calls to Alice, which Bob takes, with each source and in each order; a switchboard of Bob's, and a call pickup.
+func addTeams(tb testing.TB, s *confdsvc.Snapshot) {
+	tb.Helper()
+	for feature, exten := range map[string]string{"bsfilter": "_*37.", "switchboard": "_*38."} {
+		s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
+	}
+	for i, strategy := range []string{"all-recipients-then-linear-surrogates", "all-surrogates-then-all-recipients", "linear-surrogates-then-all-recipients"} {
+		f := read[confdsvc.CallFilter](tb, `{"tenant_uuid": "`+acme+`", "name": "Filter\nof Alice", "caller_id_mode": "prepend", "caller_id_name": "For Alice:", "enabled": true}`)
+		f.ID, f.Strategy, f.Source = confdsvc.ID(i+1), strategy, []string{"all", "internal", "external"}[i]
+		f.SurrogatesTimeout = new(int64(15))
+		f.Recipients.Users = []confdsvc.FilterRecipient{{UserRef: confdsvc.UserRef{ID: 1, UUID: alice}}}
+		f.Surrogates.Users = []confdsvc.FilterSurrogate{{UserRef: confdsvc.UserRef{ID: 2, UUID: bob}, MemberID: int64(i + 1)}}
+		s.CallFilters = append(s.CallFilters, f)
+	}
+	s.CallFilters[1].Fallbacks.NoAnswer = to(tb, `{"type": "user", "user_id": 2}`)
+	s.Switchboards = []*confdsvc.Switchboard{read[confdsvc.Switchboard](tb, `{"uuid": "`+reception+`", "tenant_uuid": "`+acme+`", "name": "Reception", "timeout": 20,
+		"fallbacks": {"noanswer_destination": {"type": "user", "user_id": 1}}}`)}
+	s.Switchboards[0].ID, s.Switchboards[0].Members.Users = 1, []confdsvc.UserRef{{ID: 2, UUID: bob}}
+	s.CallPickups = []*confdsvc.CallPickup{read[confdsvc.CallPickup](tb, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Sales", "enabled": true}`)}
+	s.CallPickups[0].Interceptors.Groups = []confdsvc.PickupGroup{{UUID: sales, ID: 1}}
+	s.CallPickups[0].Targets.Users = []confdsvc.PickupUser{{ID: 1, UUID: alice}}
+	s.Incalls[0].Destination = *to(tb, `{"type": "switchboard", "switchboard_uuid": "`+reception+`", "ring_time": 2.5}`)
 }

@@ -91,6 +91,7 @@ type golden struct {
 func goldens(t *testing.T) map[string]golden {
 	return map[string]golden{
 		"company": {"pjsip.conf extensions.conf voicemail.conf queues.conf features.conf musiconhold.conf res_parking.conf confbridge.conf rtp.conf", func(*confdsvc.Snapshot) {}},
+		"teams":   {"extensions.conf pjsip.conf", func(s *confdsvc.Snapshot) { addTeams(t, s) }},
 		"fallbacks": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			f := &s.Users[0].Fallbacks
 			f.Busy, f.NoAnswer = to(t, `{"type": "voicemail", "voicemail_id": 1, "greeting": "busy", "skip_instructions": true}`), to(t, `{"type": "group", "group_id": 1, "ring_time": 12.5}`)

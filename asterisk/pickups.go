@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/confdsvc"
@@ -50,4 +51,30 @@ func writePickups(p *plan, w *conf.Writer) {
 			w.Object("include", pickups(other))
 		}
 	}
+}
+
+// pickupGroups returns the groups by which a user's calls are picked up, and by which the user picks up calls, each of a call pickup. Their names
+// hold a +, as none does that somebody types.
+func (p *plan) pickupGroups(u *confdsvc.User) map[string][]string {
+	groups := map[string][]string{}
+	if u == nil {
+		return groups
+	}
+	has := func(of confdsvc.PickupMembers) bool {
+		return slices.ContainsFunc(of.Users, func(one confdsvc.PickupUser) bool { return confdsvc.ID(one.ID) == u.ID }) ||
+			slices.ContainsFunc(of.Groups, func(one confdsvc.PickupGroup) bool { return slices.Contains(p.GroupUsers[one.UUID], u.ID) })
+	}
+	for _, k := range p.CallPickups {
+		if !k.Enabled || k.TenantUUID != u.TenantUUID {
+			continue
+		}
+		name := fmt.Sprintf("%s+%d", k.TenantUUID, k.ID)
+		if has(k.Targets) {
+			groups["call"] = append(groups["call"], name)
+		}
+		if has(k.Interceptors) {
+			groups["pickup"] = append(groups["pickup"], name)
+		}
+	}
+	return groups
 }

@@ -189,7 +189,7 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	if typed, _ := e.Endpoint.Last("callerid"); !conf.Fits(typed, maxValue) {
 		omit("callerid", wrongForm)
 	}
-	writePickupGroups(w, l.TenantUUID, e.Endpoint, omit)
+	writePickupGroups(w, l.TenantUUID, e.Endpoint, p.pickupGroups(u), omit)
 	writeOptions(w, withTimers(e.Endpoint, omit), endpointForms, omit, apart...)
 	music := ""
 	if u != nil {
@@ -348,10 +348,10 @@ func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) conf.CallerID
 const maxGroups = 50
 
 // writePickupGroups writes who may pick up whose calls. The groups belong to the tenant: so their names hold it, and the numbered
-// ones, which all tenants would share, become named ones.
-func writePickupGroups(w *conf.Writer, tenantUUID string, o confdsvc.SIPOptions, omit omit) {
+// ones, which all tenants would share, become named ones. Those of call pickups come first.
+func writePickupGroups(w *conf.Writer, tenantUUID string, o confdsvc.SIPOptions, pickups map[string][]string, omit omit) {
 	for _, kind := range []string{"call", "pickup"} {
-		var names []string
+		names := slices.Clone(pickups[kind][:min(len(pickups[kind]), maxGroups)])
 		for _, option := range []string{kind + "_group", "named_" + kind + "_group"} {
 			value, typed := o.Last(option)
 			for name := range strings.SplitSeq(value, ",") {

@@ -86,6 +86,7 @@ func writeUsers(p *plan, w *conf.Writer) {
 		}
 		named := leftout.Omission{TenantUUID: u.TenantUUID, Kind: "user", Key: u.UUID, Name: nameOf(u)}
 		steps := append(p.preprocess(named, u.PreprocessSubroutine), p.opens(u.TenantUUID, p.UserSchedule[u.ID])...)
+		steps = append(steps, p.filterOf(u)...)
 		steps = append(steps, step{"Gosub", "ringfence-user,s,1(" + p.userArguments(u) + ")"})
 		for _, fallback := range []struct {
 			result string

@@ -408,11 +408,6 @@ type (
 		SkillRuleVariables map[string]string `json:"skill_rule_variables" doc:"Variables for the skill rule."`
 		Label              *string           `json:"queue_label,omitempty" readOnly:"true" shows:"label" example:"Support" doc:"The label of the queue."`
 	}
-	toSwitchboard struct {
-		SwitchboardUUID string   `json:"switchboard_uuid" required:"true" ref:"switchboards.uuid" format:"uuid" doc:"The UUID of the switchboard."`
-		RingTime        *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-		Name            *string  `json:"switchboard_name,omitempty" readOnly:"true" shows:"name" example:"Reception" doc:"The name of the switchboard."`
-	}
 	// ToExtension leads calls to a number.
 	ToExtension struct {
 		Exten   string `json:"exten" required:"true" pattern:"^[0-9*#]{1,255}$" example:"1000"`
@@ -453,7 +448,6 @@ var subKeys = map[string]string{"hangup": "cause", "application": "application"}
 var destinationKinds = []destinationKind{
 	kind[noKeys]("none", ""),
 	kind[toQueue]("queue", ""),
-	kind[toSwitchboard]("switchboard", ""),
 	kind[ToExtension]("extension", ""),
 	kind[ToSound]("sound", ""),
 	kind[ToCommand]("custom", ""),

@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -91,5 +92,18 @@ func (f *ExtensionFeature) isFree(ctx context.Context, c store.Conn) error {
 		return apierr.New(apierr.Invalid, "'%s' is, or begins, a number of somebody, an emergency number or one at which calls are parked: "+
 			"choose another code", f.Exten).On("exten")
 	}
+	return err
+}
+
+// showCodes gives show what is dialled for a service with a number behind its code: null if the code is disabled.
+func showCodes(ctx context.Context, c store.Conn, feature string, show func(code func(number int64) *string)) error {
+	code, err := firstOf(store.Select[string](ctx, c, "SELECT exten FROM confd_extension_feature WHERE feature = $1 AND enabled", feature))
+	show(func(number int64) *string {
+		if code == "" {
+			return nil
+		}
+		exten := strings.Trim(code, "_.X") + fmt.Sprint(number)
+		return &exten
+	})
 	return err
 }

@@ -30,7 +30,7 @@ func TestFeaturesOfANewInstallation(t *testing.T) {
 			"callrecord": "*26 off", "directoryaccess": "*36", "enablednd": "*25", "enablevm": "*90", "fwdbusy": "_*23.", "fwdrna": "_*22.",
 			"fwdunc": "_*21.", "fwdundoall": "*20", "groupmemberjoin": "_*51.", "groupmemberleave": "_*52.", "groupmembertoggle": "_*50.",
 			"incallfilter": "*27", "meetingjoin": "_*41.", "paging": "_*11.", "phoneprogfunckey": "_*735.", "phonestatus": "*10", "pickup": "_*8. off",
-			"recsnd": "*9", "vmboxmsgslt": "_*96.", "vmboxpurgeslt": "_*99.", "vmboxslt": "_*97.", "vmusermsg": "*98", "vmuserpurge": "*92",
+			"recsnd": "*9", "switchboard": "_*38.", "vmboxmsgslt": "_*96.", "vmboxpurgeslt": "_*99.", "vmboxslt": "_*97.", "vmusermsg": "*98", "vmuserpurge": "*92",
 		}
 		found := map[string]string{}
 		for _, feature := range newWorld(t, db).as(t, "a").Get("/extensions/features").List().Items {

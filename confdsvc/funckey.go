@@ -341,13 +341,6 @@ type (
 
 		Transfer string `json:"transfer" required:"true" enum:"blind,attended" doc:"The kind of transfer: blind or attended."`
 	}
-	keyFilters struct {
-		keyHref
-
-		FilterMemberID ID      `json:"filter_member_id" required:"true" ref:"callfilters/members.id"`
-		Firstname      *string `json:"filter_member_firstname" readOnly:"true" example:"Alice" doc:"The first name of the member."`
-		Lastname       *string `json:"filter_member_lastname" readOnly:"true" example:"Martin" doc:"The last name of the member."`
-	}
 	keyAgent struct {
 		keyHref
 
@@ -364,7 +357,6 @@ var funcKeyKinds = []destinationKind{
 	kind[KeyDials]("custom", ""),
 	kind[KeyForwards]("forward", ""),
 	kind[keyTransfers]("transfer", ""),
-	kind[keyFilters]("bsfilter", ""),
 	kind[keyAgent]("agent", ""),
 	kind[keyRecords]("onlinerec", ""),
 }
@@ -395,6 +387,9 @@ func showKeyTargets(ctx context.Context, c store.Conn, e *crud.Engine, destinati
 			href := fmt.Sprintf("%s/users/%d", prefix, keys.UserID)
 			keys.Href = &href
 		}
+	}
+	if err := showFilterMembers(ctx, c, e, destinations); err != nil {
+		return err
 	}
 	return showTargets(ctx, c, e, destinations)
 }

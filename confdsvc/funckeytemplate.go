@@ -347,6 +347,12 @@ func insertFuncKey(ctx context.Context, c store.Conn, e *crud.Engine, t *FuncKey
 	if err != nil {
 		return err
 	}
+	if filters, is := key.Destination.keys.(*KeyFilters); is {
+		if err := filters.mayFilter(ctx, c, t); err != nil {
+			return err
+		}
+		columns, args = append(columns, "filter_member_id"), append(args, filters.FilterMemberID)
+	}
 	columns = append(columns, "template_id", "place", "blf", "label", "type", "keys")
 	args = append(args, t.ID, at, key.BLF, key.Label, key.Destination.kind.name, text)
 	_, err = c.Exec(ctx, "INSERT INTO confd_func_key ("+strings.Join(columns, ", ")+") VALUES ("+crud.Placeholders(1, len(args))+")", args...)

@@ -4,8 +4,7 @@ import "github.com/ringfence/ringfence/internal/crud"
 
 // laterTitles are what refusals call objects of collections that this service does not have yet, and that destinations lead to, by their paths.
 var laterTitles = map[string]string{
-	"agents": "Agent", "callfilters/members": "FilterMember",
-	"queues": "Queue", "switchboards": "Switchboard",
+	"agents": "Agent", "queues": "Queue",
 }
 
 // Objects of collections that this service does not have yet, as other objects show them: null, or an empty list.
@@ -37,12 +36,6 @@ type (
 	// RegisterIAXRef is a registration by IAX as its trunk shows it.
 	RegisterIAXRef struct {
 		ID int64 `json:"id"`
-		crud.Hrefs
-	}
-	// SwitchboardRef is a switchboard as its users show it.
-	SwitchboardRef struct {
-		UUID string `json:"uuid" format:"uuid"`
-		Name string `json:"name"`
 		crud.Hrefs
 	}
 )

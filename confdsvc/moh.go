@@ -135,20 +135,35 @@ var musicUses []func(ctx context.Context, c store.Conn, e *crud.Engine, gone *cr
 
 // forgetsMusic makes one of musicUses, for a collection whose table has the name in its column music_on_hold.
 func forgetsMusic[T any](field func(o *T) **string) func(context.Context, store.Conn, *crud.Engine, *crud.Change[MOH]) error {
+	return forgetsMusicIn("music_on_hold", field)
+}
+
+// forgetsMusicIn is forgetsMusic for another column.
+func forgetsMusicIn[T any](column string, field func(o *T) **string) func(context.Context, store.Conn, *crud.Engine, *crud.Change[MOH]) error {
 	return func(ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[MOH]) error {
 		k, name := crud.Of[T](e), gone.Old.Name
-		if err := k.NoneDenied(ctx, c, gone.Request, "update", "music_on_hold = $1", name); err != nil {
+		if err := k.NoneDenied(ctx, c, gone.Request, "update", column+" = $1", name); err != nil {
 			return err
 		}
-		return k.Repoint(ctx, c, gone.Request, "music_on_hold", name, nil, func(o *T) { *field(o) = nil })
+		return k.Repoint(ctx, c, gone.Request, column, name, nil, func(o *T) { *field(o) = nil })
 	}
 }
 
 // checkMusicOnHold refuses the name of a music on hold that the object's tenant does not have. It checks only a changed name.
 // Every tenant has `default`; an empty name means none.
 func checkMusicOnHold[T any](ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T], tenantUUID string, field func(o *T) **string) error {
+	if name := *field(change.New); name != nil && *name == "default" {
+		return nil
+	}
+	return checkMusicIn(ctx, c, e, change, tenantUUID, "music_on_hold", "MOH", field)
+}
+
+// checkMusicIn is checkMusicOnHold for another attribute, of objects for which `default` is a name like any other. title is what refusals call music.
+func checkMusicIn[T any](
+	ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T], tenantUUID, attribute, title string, field func(o *T) **string,
+) error {
 	name := *field(change.New)
-	if name == nil || *name == "" || *name == "default" {
+	if name == nil || *name == "" {
 		return nil
 	}
 	if change.Old != nil && !different(name, *field(change.Old)) {
@@ -156,7 +171,7 @@ func checkMusicOnHold[T any](ctx context.Context, c store.Conn, e *crud.Engine, 
 	}
 	known, err := e.Has(ctx, c, tenantUUID, "moh", "name", *name)
 	if err == nil && !known {
-		err = crud.Missing("music_on_hold", "MOH", "music_on_hold", *name)
+		err = crud.Missing(attribute, title, attribute, *name)
 	}
 	return err
 }

@@ -74,7 +74,7 @@ func TestColumnsAreFields(t *testing.T) {
 			Type string `db:"type"`
 			Sub  string `db:"sub"`
 			Keys string `db:"keys"`
-		}{}}, storetest.Row{Table: "confd_func_key", Kept: columns["confd_func_key"], Fields: struct {
+		}{}}, storetest.Row{Table: "confd_func_key", Kept: append(columns["confd_func_key"], "filter_member_id"), Fields: struct {
 			ID    int64   `db:"id"`
 			Place int64   `db:"place"`
 			BLF   bool    `db:"blf"`

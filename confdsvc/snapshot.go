@@ -34,6 +34,9 @@ type Snapshot struct {
 	Outcalls        []*Outcall
 	CallPermissions []*CallPermission
 	Pagings         []*Paging
+	CallFilters     []*CallFilter  // with their users
+	CallPickups     []*CallPickup  // with their users and groups
+	Switchboards    []*Switchboard // with their members
 	Keys            []*FuncKeyTemplate
 	Customs         []*EndpointCustom
 	Transports      []*SIPTransport
@@ -134,6 +137,9 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.Conferences, nil),
 		rows(&s.ParkingLots, nil),
 		rows(&s.Pagings, nil),
+		withLinks(&s.CallFilters),
+		withLinks(&s.CallPickups),
+		withLinks(&s.Switchboards),
 		withLinks(&s.Outcalls),
 		rows(&s.CallPermissions, nil),
 		whole(&s.Keys),

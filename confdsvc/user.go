@@ -164,6 +164,9 @@ func declareUsers(e *crud.Engine) {
 			}
 			return identifyLinesOf(ctx, c, e, change)
 		},
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+			return losesFilterKeys(ctx, c, change.Request, "user_id = $1", change.Old.ID)
+		},
 	})
 }
 

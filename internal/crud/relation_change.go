@@ -258,7 +258,7 @@ func (d *diff) apply(ctx context.Context, c store.Conn) error {
 	if err := r.allow(ctx, c, d.added); err != nil {
 		return err
 	}
-	if d.repeated {
+	if d.repeated && d.list.Repeated != "" {
 		return r.engine.Style.NotPermitted(d.list.Repeated)
 	}
 	if err := d.refuseFull(ctx, c); err != nil {

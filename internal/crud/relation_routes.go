@@ -26,7 +26,7 @@ type List struct {
 	Field string
 	// By are the columns by which an item may name its object; by default the far collection's keys.
 	By []string
-	// Repeated is the sentence that refuses a repeated object: "Cannot associate same user more than once."
+	// Repeated is the sentence that refuses a repeated object: "Cannot associate same user more than once." Without it one counts once.
 	Repeated string
 }
 

@@ -60,6 +60,13 @@ func (x *linkTrial) list(s *crud.DeclaredSide, near, far *trial) {
 		}
 	}
 	first, second, third := objects[0], objects[1], objects[2]
+	if s.Has == crud.AtMostOne {
+		put(first)
+		put(second)
+		x.audits(0, "two", func() { x.a.Do(http.MethodPut, path, body(second, third)).Want(http.StatusBadRequest) })
+		is("one after another", second)
+		return
+	}
 	if ordered {
 		x.audits(1, "a list", func() { put(third, first, second) })
 		is("a list", third, first, second)
@@ -72,7 +79,9 @@ func (x *linkTrial) list(s *crud.DeclaredSide, near, far *trial) {
 	foreign := fresh(x.b, near.make(x.b, nil))
 	nobody := Object{by: map[bool]any{true: 999999999, false: "00000000-0000-4000-8000-000000000000"}[by == "id"]}
 	x.audits(0, "refused lists", func() {
-		x.a.Do(http.MethodPut, path, body(third, third)).Want(http.StatusBadRequest).Says("")
+		if d.Repeated != "" {
+			x.a.Do(http.MethodPut, path, body(third, third)).Want(http.StatusBadRequest).Says("")
+		}
 		got := x.a.Do(http.MethodPut, path, body(third, foreign)).Want(http.StatusBadRequest).Says("was not found")
 		like := x.a.Do(http.MethodPut, path, body(third, nobody)).Want(http.StatusBadRequest)
 		if !alike(got.Body, foreign.Text(by), like.Body, nobody.Text(by)) {

@@ -1,0 +1,140 @@
+package confdsvc
+
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// CallFilter lets some users, the surrogates, take the calls to another, the recipient.
+type CallFilter struct {
+	ID                ID      `db:"id" json:"id" readOnly:"true"`
+	TenantUUID        string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name              string  `db:"name" json:"name" required:"true" maxLength:"128" example:"Management" doc:"No other call filter of the tenant has it."`
+	Strategy          string  `db:"strategy" json:"strategy" required:"true" enum:"all-recipients-then-linear-surrogates,all-recipients-then-all-surrogates,all-surrogates-then-all-recipients,linear-surrogates-then-all-recipients,all" doc:"Who rings first, and whether surrogates ring at once or one after the other."` //nolint:lll // a tag cannot be wrapped
+	Source            string  `db:"source" json:"source" required:"true" enum:"internal,external,all" doc:"Which calls are filtered."`
+	CallerIDMode      *string `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
+	CallerIDName      *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
+	SurrogatesTimeout *int64  `db:"surrogates_timeout" json:"surrogates_timeout" minimum:"0" maximum:"2147483647" doc:"How long they ring, in seconds. 0 and null: as long as each rings."`
+	Description       *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`
+	Enabled           bool    `db:"enabled" json:"enabled" default:"true"`
+	crud.Hrefs
+
+	Recipients FilterRecipients    `json:"recipients" readOnly:"true" doc:"Whose calls are filtered: one user."`
+	Surrogates FilterSurrogates    `json:"surrogates" readOnly:"true" doc:"Who takes the calls, each while the filter is switched on for them: by a code, or a function key."`
+	Fallbacks  CallFilterFallbacks `json:"fallbacks" readOnly:"true"`
+}
+
+// FilterRecipients are the users whose calls are filtered.
+type FilterRecipients struct {
+	Users []FilterRecipient `json:"users" readOnly:"true"`
+}
+
+// FilterRecipient is a user as their filter shows them.
+type FilterRecipient struct {
+	UserRef
+	recipientTimeout
+}
+
+type recipientTimeout struct {
+	Timeout *int64 `db:"timeout" json:"timeout" joining:"true" minimum:"0" maximum:"2147483647" doc:"How long they ring, in seconds. 0 and null: as long as without a filter."`
+}
+
+// FilterSurrogates are the users who take the calls, in their order.
+type FilterSurrogates struct {
+	Users []FilterSurrogate `json:"users" readOnly:"true"`
+}
+
+// FilterSurrogate is a user as the filter shows them whose calls they take.
+type FilterSurrogate struct {
+	UserRef
+
+	MemberID int64   `db:"member_id" json:"member_id" joining:"true" readOnly:"true" doc:"What function keys name the surrogate by."`
+	Exten    *string `json:"exten" readOnly:"true" example:"*371" doc:"What is dialled to switch the filter for them. Null: the code bsfilter is disabled."`
+}
+
+// CallFilterFallbacks are where filtered calls go that nobody takes.
+type CallFilterFallbacks struct {
+	NoAnswer *Destination `json:"noanswer_destination"`
+}
+
+const (
+	filterRecipients crud.Relation[CallFilter, User] = "confd_callfilter_recipient"
+	filterSurrogates crud.Relation[CallFilter, User] = "confd_callfilter_surrogate"
+)
+
+func init() {
+	resources = append(resources, declareCallFilters)
+	clientIDs["list_callfilters"] = "list_call_filters"
+	words["callfilter"], words["callfilters"] = "call filter", "call filters"
+	words["/recipients/users"], words["/surrogates/users"] = "users whose calls are filtered", "users who take the calls"
+}
+
+var callFilterDestinations = holds[CallFilter]("of_callfilter_id")
+
+func declareCallFilters(e *crud.Engine) {
+	columns := []string{"name", "id", "description"}
+	crud.Collect(e, crud.Resource[CallFilter]{
+		Path: "callfilters", Singular: "callfilter", Param: "callfilter_id", Title: "CallFilter", Table: "confd_callfilter", Keys: []string{"id"},
+		About: "Whose calls are taken by others first: a boss and their secretaries.", Lists: []string{"name", "recipients", "surrogates", "strategy", "enabled"},
+		Order: columns, Filters: columns, Search: columns,
+		Beside: []crud.Beside[CallFilter]{callFilterDestinations.beside(e)},
+		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[CallFilter]) error {
+			if t := change.New.SurrogatesTimeout; t != nil && *t == 0 {
+				change.New.SurrogatesTimeout = nil
+			}
+			return nil
+		},
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[CallFilter]) error {
+			return losesFilterKeys(ctx, c, change.Request, "callfilter_id = $1", change.Old.ID)
+		},
+		Present: func(ctx context.Context, c store.Conn, _ string, filters []*CallFilter) error {
+			return showCodes(ctx, c, "bsfilter", func(code func(number int64) *string) {
+				for _, f := range filters {
+					for i := range f.Surrogates.Users {
+						f.Surrogates.Users[i].Exten = code(f.Surrogates.Users[i].MemberID)
+					}
+				}
+			})
+		},
+	})
+	crud.Part[CallFilter, CallFilterFallbacks]{
+		Path: "fallbacks", ID: "call_filter_fallback", Replaces: true, Field: func(f *CallFilter) *CallFilterFallbacks { return &f.Fallbacks },
+	}.On(e)
+	crud.Link[CallFilter, User]{
+		Relation: filterRecipients, Path: "recipients/users", Only: []string{"set"}, LeftHas: crud.AtMostOne, Row: crud.RowOf[recipientTimeout](),
+		LeftShows: []crud.Show{crud.Many(func(f *CallFilter) *[]FilterRecipient { return &f.Recipients.Users })},
+		Set:       &crud.List{ID: "update_call_filter_caller_users", By: []string{"uuid"}, Repeated: "Cannot associate more than one recipient."},
+		Allow:     crud.All(crud.SameTenant, oneRecipient, isNotBoth("confd_callfilter_surrogate")),
+	}.On(e)
+	crud.Link[CallFilter, User]{
+		Relation: filterSurrogates, Path: "surrogates/users", Only: []string{"set"}, Position: "position",
+		LeftShows: []crud.Show{crud.Many(func(f *CallFilter) *[]FilterSurrogate { return &f.Surrogates.Users })},
+		Set:       &crud.List{ID: "update_call_filter_member_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
+		Allow:     crud.All(crud.SameTenant, isNotBoth("confd_callfilter_recipient")),
+		MayEnd: crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[CallFilter, User]) error {
+			return losesFilterKeys(ctx, c, pair.Request, "callfilter_id = $1 AND user_id = $2", pair.Left.ID, pair.Right.ID)
+		}),
+	}.On(e)
+}
+
+// oneRecipient refuses a second recipient.
+func oneRecipient(ctx context.Context, c store.Conn, pairs []*crud.Pair[CallFilter, User]) error {
+	there, err := store.Get[int](ctx, c, "SELECT count(*) FROM confd_callfilter_recipient WHERE callfilter_id = $1", pairs[0].Left.ID)
+	if err == nil && there+len(pairs) > 1 {
+		err = style.NotPermitted("Cannot associate more than one recipient.")
+	}
+	return err
+}
+
+// isNotBoth refuses a user who is in the table already, on the other side of the same filter.
+func isNotBoth(table string) crud.Check[CallFilter, User] {
+	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[CallFilter, User]) error {
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+table+" WHERE callfilter_id = $1 AND user_id = $2", pair.Left.ID, pair.Right.ID)
+		if err == nil && n > 0 {
+			err = style.Associated("User", "CallFilter", "user_id", pair.Right.ID, "call_filter_id", pair.Left.ID)
+		}
+		return err
+	})
+}
