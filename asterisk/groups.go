@@ -162,7 +162,7 @@ func (p *plan) enterGroup(g *confdsvc.Group) []step {
 		{"Set", "GROUP(ringfence-group)=" + g.UUID},
 		{"Set", fmt.Sprintf("__RINGFENCE_GROUP=%d", g.ID)},
 		{"Set", `__RINGFENCE_CALLER=${IF($["${WAZO_USERUUID}" = ""]?${RINGFENCE_CALLER}:${WAZO_USERUUID})}`},
-		{"Gosub", "ringfence-record,s,1()"},
+		{"Gosub", "ringfence-record,s,1(,3)"},
 	}...)
 	if g.MaxCalls != nil && *g.MaxCalls > 0 {
 		steps = append(steps, step{"GotoIf", fmt.Sprintf("$[${GROUP_COUNT(%[1]s@ringfence-group)} > %[2]d]?%[1]s-congestion,1", g.UUID, *g.MaxCalls)})
@@ -254,7 +254,7 @@ func (p *plan) groupNumber(g *confdsvc.Group) string {
 
 // leaveGroup ends the group's part of a call, and sends it to a destination, or to the steps in its place.
 func (p *plan) leaveGroup(g *confdsvc.Group, why string, to *confdsvc.Destination, otherwise ...step) []step {
-	steps := []step{{"StopMixMonitor", ""}, {"Set", "GROUP(ringfence-group)="}}
+	steps := []step{{"Gosub", "ringfence-record,off,1"}, {"Set", "GROUP(ringfence-group)="}}
 	if leads := p.lead(g.TenantUUID, to); leads != nil {
 		otherwise = leads
 		if own := p.groupNumber(g); own != "" {

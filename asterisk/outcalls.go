@@ -96,6 +96,7 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 			steps = append(steps,
 				step{"Gosub", fmt.Sprintf("ringfence-limit,call,1(%s,%s)", id, o.TenantUUID)}, step{"GotoIf", `$["${GOSUB_RETVAL}" != ""]?ringfence-outgoing,full,1`})
 		}
+		steps = append(steps, step{"Gosub", "ringfence-record,s,1(,2)"})
 		for _, one := range o.Trunks {
 			if dial := p.dialBy(one.ID, o.TenantUUID); dial != "" {
 				steps = append(steps, p.tryTrunk(one.ID, dial+","+seconds+",${RINGFENCE_CALLER_OPTIONS}"+hides, limited[o.TenantUUID])...)

@@ -288,7 +288,16 @@ func TestRealCalls(t *testing.T) {
 		a.store(bob, "incallfilter", "0")
 	})
 	run("recording", nil, func(t *testing.T) {
-		a.store(bob, "callrecord", "1")
+		for user, other := range map[string]string{bob: "24", "00000001-0000-4000-8000-000000000001": "245"} { // Alice calls Bob inside
+			a.store(user, "callrecord", other)
+		}
+		status(t, alice, "102", 200).hangUp()
+		if strings.Contains(a.log()[a.read:], " MixMonitor(\"") {
+			t.Error("a call of a kind that nobody records is recorded")
+		}
+		a.idle()
+		a.store("00000001-0000-4000-8000-000000000001", "callrecord", "0")
+		a.store(bob, "callrecord", "5")
 		c := status(t, alice, "102", 200)
 		heard(t, "MixMonitor")
 		wait(t, "a file", func() bool {

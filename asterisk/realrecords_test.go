@@ -2,6 +2,8 @@ package asterisk_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -83,7 +85,23 @@ func TestRealCallRecords(t *testing.T) {
 	has(3)
 	stop()
 	stop = gateway(file)
+	a.store(bob, "callrecord", "5")
 	calls()
+	recorded := func() string {
+		names, _ := filepath.Glob(a.dir + "/spool/monitor/ringfence/" + acme + "/call-*.wav")
+		if len(names) == 1 {
+			if info, err := os.Stat(names[0]); err == nil && info.Size() > 1000 {
+				return filepath.Base(names[0])
+			}
+		}
+		return ""
+	}
+	wait(t, "something is recorded", func() bool { return recorded() != "" }, nil)
 	a.rest("alice dials 102 at last", "answer", phones)
 	has(4)
+	names, err := store.Select[string](t.Context(), db, `SELECT filename FROM call_recording r JOIN call_record c ON c.id = r.call_id
+		WHERE r.tenant_uuid = $1 AND c.start_at = (SELECT max(start_at) FROM call_record)`, acme)
+	if err != nil || len(names) != 1 || names[0] != recorded() {
+		t.Errorf("the recordings are %q, want %q: %v", names, recorded(), err)
+	}
 }

@@ -40,6 +40,11 @@ func TestRealTeams(t *testing.T) {
 	pickup.Targets.Users = []confdsvc.PickupUser{{ID: 1, UUID: alice}}
 	s.CallPickups = []*confdsvc.CallPickup{pickup}
 	a := startReal(t, s)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(a.log()[a.read:])
+		}
+	})
 	set := func(edit func()) {
 		t.Helper()
 		edit()

@@ -29,17 +29,38 @@ func StateOf(u *confdsvc.User) []userstate.State {
 		}
 		return "0"
 	}
-	incoming := u.CallRecordIncomingExternalEnabled && u.CallRecordIncomingInternalEnabled
-	outgoing := u.CallRecordOutgoingExternalEnabled && u.CallRecordOutgoingInternalEnabled
 	state := func(name, value string) userstate.State {
 		return userstate.State{User: u.UUID, Name: name, Value: value}
 	}
 	return []userstate.State{
 		state(userstate.DND, service(u.Services.DND.Enabled)),
 		state(userstate.IncallFilter, service(u.Services.IncallFilter.Enabled)),
-		state(userstate.CallRecord, service(incoming && outgoing)),
+		state(userstate.CallRecord, recorded(u)),
 		state(userstate.Unconditional, forward(u.Forwards.Unconditional)),
 		state(userstate.Busy, forward(u.Forwards.Busy)),
 		state(userstate.NoAnswer, forward(u.Forwards.NoAnswer)),
 	}
+}
+
+// recorded returns which calls of a user are recorded: 1 is all of them, as telephones switch it; otherwise there is a digit for each kind.
+func recorded(u *confdsvc.User) string {
+	kinds := ""
+	for _, kind := range []struct {
+		is    bool
+		digit string
+	}{
+		{u.CallRecordOutgoingExternalEnabled, "2"}, {u.CallRecordOutgoingInternalEnabled, "3"},
+		{u.CallRecordIncomingExternalEnabled, "4"}, {u.CallRecordIncomingInternalEnabled, "5"},
+	} {
+		if kind.is {
+			kinds += kind.digit
+		}
+	}
+	switch kinds {
+	case "":
+		return "0"
+	case "2345":
+		return "1"
+	}
+	return kinds
 }

@@ -50,6 +50,9 @@ type Asterisk struct {
 	// Records is the file in which Asterisk keeps its records of calls. Default: RINGFENCE_ASTERISK_RECORDS from the environment, else
 	// /var/log/asterisk/cdr-custom/ringfence.csv if Asterisk is on this machine.
 	Records string `json:"records,omitempty"`
+	// Recordings is the folder in which Asterisk keeps what is said in calls, with a folder for each tenant. Default: RINGFENCE_ASTERISK_RECORDINGS from
+	// the environment, else /var/spool/asterisk/monitor/ringfence if Asterisk is on this machine.
+	Recordings string `json:"recordings,omitempty"`
 	// LongestCall is after how long a call ends: "4h", at least 1m. Default: RINGFENCE_ASTERISK_LONGEST_CALL from the environment, else never.
 	LongestCall string `json:"longest_call,omitempty"`
 
@@ -67,14 +70,16 @@ func (a *App) resolveAsterisk(setting func(field *string, env, fallback string))
 	setting(&s.Manager, "RINGFENCE_ASTERISK_MANAGER", "")
 	setting(&s.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence")
 	setting(&s.Secret, "RINGFENCE_ASTERISK_SECRET", "")
-	log, etc, records := "", "", ""
+	log, etc, records, recordings := "", "", "", ""
 	if s.Manager != "" && !strings.HasPrefix(s.Manager, "tls://") {
 		log, etc, records = "/var/log/asterisk/messages.log", "/etc/asterisk", "/var/log/asterisk/cdr-custom/"+cdr.File
+		recordings = "/var/spool/asterisk/monitor/ringfence"
 	}
 	setting(&s.Log, "RINGFENCE_ASTERISK_LOG", log)
 	setting(&s.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", "")
 	setting(&s.Etc, "RINGFENCE_ASTERISK_ETC", etc)
 	setting(&s.Records, "RINGFENCE_ASTERISK_RECORDS", records)
+	setting(&s.Recordings, "RINGFENCE_ASTERISK_RECORDINGS", recordings)
 	setting(&s.LongestCall, "RINGFENCE_ASTERISK_LONGEST_CALL", "")
 	// Where there is neither an Asterisk nor a folder for one, files are made only when somebody asks for them.
 	s.live = s.Manager != "" || s.Folder != ""
@@ -145,6 +150,7 @@ func (s phoneSettings) apply() apply.Settings {
 //	    interfaces "SCCP/* DAHDI/1"
 //	    etc      <folder>
 //	    records  <file>
+//	    recordings <folder>
 //	    longest_call <duration>
 //	}
 func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
@@ -154,7 +160,7 @@ func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	}
 	return block(d, "asterisk", map[string]value{
 		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret), "log": text(&s.Log),
-		"interfaces": text(&s.Interfaces), "etc": text(&s.Etc), "records": text(&s.Records), "longest_call": text(&s.LongestCall),
+		"interfaces": text(&s.Interfaces), "etc": text(&s.Etc), "records": text(&s.Records), "recordings": text(&s.Recordings), "longest_call": text(&s.LongestCall),
 	})
 }
 

@@ -99,6 +99,13 @@ func (t *telephone) audio() confdsvc.AudioFolders {
 	return folders
 }
 
+// recordings returns where Asterisk keeps what is said in calls.
+func (t *telephone) recordings() audio.Folder {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return audio.Folder(t.settings.Recordings)
+}
+
 // begin begins the work: the database is there.
 func (t *telephone) begin() {
 	t.mu.Lock()

@@ -25,7 +25,8 @@ type Call struct {
 	DestUser       *string    `db:"destination_user_uuid" json:"destination_user_uuid" format:"uuid" readOnly:"true" doc:"The user who was called, or null."`
 	Requested      string     `db:"requested_extension" json:"requested_extension" readOnly:"true" doc:"The number that was dialled."`
 	Tags           []string   `json:"tags" readOnly:"true" doc:"None: for clients that expect the attribute."`
-	Recordings     []string   `json:"recordings" readOnly:"true" doc:"None: for clients that expect the attribute."`
+
+	Recordings []Recording `json:"recordings" readOnly:"true" doc:"What was recorded of it."`
 }
 
 // columns are those of a call in the database.
@@ -34,7 +35,7 @@ const columns = "id, tenant_uuid, conversation_id, start_at, answer_at, end_at, 
 
 // complete sets what the database does not have.
 func (c *Call) complete() {
-	c.Start, c.End, c.Tags, c.Recordings = c.Start.UTC(), c.End.UTC(), []string{}, []string{}
+	c.Start, c.End, c.Tags, c.Recordings = c.Start.UTC(), c.End.UTC(), []string{}, []Recording{}
 	if c.Answer != nil {
 		*c.Answer = c.Answer.UTC()
 	}

@@ -62,6 +62,7 @@ const (
 // the next start; without a file here it is lost.
 func (s *Service) Run(ctx context.Context, from Settings) {
 	s.CatchUp()
+	s.sweepFiles(ctx)
 	tick := time.NewTicker(hourly)
 	defer tick.Stop()
 	for {
@@ -80,6 +81,7 @@ func (s *Service) Run(ctx context.Context, from Settings) {
 			s.insist(ctx, func() error { return s.readFile(ctx, from) })
 		case <-tick.C:
 			s.CatchUp()
+			s.sweepFiles(ctx)
 		}
 	}
 }
@@ -134,6 +136,9 @@ func (s *Service) keep(ctx context.Context, c store.Conn, asterisk string, recor
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT (asterisk, unique_id, sequence) DO NOTHING`,
 			tenant, asterisk, r.UniqueID, r.Sequence, call.ConversationID, call.Start, call.Answer, call.End, call.Duration, call.Direction, call.Status,
 			call.SourceName, call.Source, call.SourceUser, call.DestName, call.Destination, call.DestUser, call.Requested); err != nil {
+			return err
+		}
+		if err := keepRecording(ctx, c, asterisk, tenant, r); err != nil {
 			return err
 		}
 	}

@@ -532,6 +532,9 @@ func (s *Service) calls(ctx context.Context, c store.Conn, q *query, ids []int64
 	for _, call := range calls {
 		call.complete()
 	}
+	if err == nil {
+		err = showRecordings(ctx, c, calls...)
+	}
 	return calls, err
 }
 
@@ -558,7 +561,7 @@ func (s *Service) read(ctx context.Context, r *rest.Request) (reply rest.Reply, 
 		return reply, err
 	}
 	call.complete()
-	return rest.Reply{Body: call}, nil
+	return rest.Reply{Body: call}, showRecordings(ctx, s.db, call)
 }
 
 func errNoCall() error { return apierr.New(apierr.NotFound, "There is no such call") }

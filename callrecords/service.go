@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/asterisk/cdr"
+	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -18,6 +19,8 @@ type Options struct {
 	DB store.DB
 	// Users returns the main users of SIP endpoints, by the names of these.
 	Users func(ctx context.Context, c store.Conn, endpoints []string) ([]User, error)
+	// Recordings is the folder of recordings on this node, with one for each tenant; nil, or "", if there is none.
+	Recordings func() audio.Folder
 	// Unreadable counts what Asterisk sends as a record, and is none. Nil: nobody counts.
 	Unreadable func()
 }
@@ -26,6 +29,7 @@ type Options struct {
 type Service struct {
 	db         store.DB
 	users      func(ctx context.Context, c store.Conn, endpoints []string) ([]User, error)
+	recordings func() audio.Folder
 	unreadable func()
 	heard      chan cdr.Record
 	catchUp    chan struct{}
@@ -38,11 +42,14 @@ const maxHeard = 10_000
 // New describes the service. Records come while [Service.Run] runs.
 func New(o Options) (*Service, error) {
 	s := &Service{
-		db: o.DB, users: o.Users, unreadable: o.Unreadable,
+		db: o.DB, users: o.Users, recordings: o.Recordings, unreadable: o.Unreadable,
 		heard: make(chan cdr.Record, maxHeard), catchUp: make(chan struct{}, 1),
 	}
 	if s.unreadable == nil {
 		s.unreadable = func() {}
+	}
+	if s.recordings == nil {
+		s.recordings = func() audio.Folder { return "" }
 	}
 	s.rest = &rest.Service{
 		Name: "call-logd", Prefix: "/api/call-logd/1.0",
@@ -52,9 +59,10 @@ func New(o Options) (*Service, error) {
 		Examples: map[string]string{
 			"source_name": "Ada Lovelace", "source_extension": "101", "destination_name": "Bob", "destination_extension": "102", "requested_extension": "102",
 			"conversation_id": "1700000000.17", "message": "There is no such call",
+			"filename": "call-20261128-101500-1700000000.17.wav",
 		},
 		Errors:     rest.CodeMessage,
-		Operations: slices.Concat(s.callOperations(), s.retentionOperations()),
+		Operations: slices.Concat(s.callOperations(), s.recordingOperations(), s.retentionOperations()),
 	}
 	return s, s.rest.Mount()
 }
@@ -97,15 +105,17 @@ var tags = map[string]string{
 }
 
 var docs = map[string]string{
-	"{cdr_id}":    "The number of the call's record.",
-	"{user_uuid}": "The UUID of the user.",
-	"code":        "The status of the response.",
-	"message":     "What happened, for people.",
-	"tenant_uuid": "The tenant that has it.",
+	"{cdr_id}":         "The number of the call's record.",
+	"{recording_uuid}": "The UUID of the recording.",
+	"{user_uuid}":      "The UUID of the user.",
+	"code":             "The status of the response.",
+	"message":          "What happened, for people.",
+	"tenant_uuid":      "The tenant that has it.",
 }
 
 var words = map[string]string{
-	"cdr":                    "calls",
-	"/users/me/cdr":          "own calls",
-	"/users/{user_uuid}/cdr": "calls",
+	"cdr":           "calls",
+	"/users/me/cdr": "own calls",
+	"/cdr/{cdr_id}/recordings/{recording_uuid}/media": "recording",
+	"/users/{user_uuid}/cdr":                          "calls",
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/asterisk/cdr"
 	"github.com/ringfence/ringfence/callrecords"
+	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -34,6 +35,7 @@ type world struct {
 	tokens     known
 	tenants    map[string]string
 	users      map[string]callrecords.User // by the names of their endpoints
+	folder     string                      // of recordings
 	unreadable int
 	calls      int64
 }
@@ -51,7 +53,7 @@ func (known) Shape(text string) bool { return tokens.WellFormed(text) }
 
 func newWorld(tb testing.TB, db store.DB) *world {
 	tb.Helper()
-	w := &world{tb: tb, db: db, tokens: known{}, tenants: map[string]string{}, users: map[string]callrecords.User{}}
+	w := &world{tb: tb, db: db, tokens: known{}, tenants: map[string]string{}, users: map[string]callrecords.User{}, folder: tb.TempDir()}
 	for _, t := range [][2]string{{"master", "master"}, {"a", "master"}, {"b", "a"}, {"c", "master"}} {
 		w.tenants[t[0]] = uuid.NewString()
 		if _, err := db.Exec(tb.Context(), `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $2, $3, $3)`,
@@ -67,7 +69,7 @@ func newWorld(tb testing.TB, db store.DB) *world {
 	}
 	var err error
 	w.service, err = callrecords.New(callrecords.Options{
-		DB: db, Unreadable: func() { w.unreadable++ },
+		DB: db, Unreadable: func() { w.unreadable++ }, Recordings: func() audio.Folder { return audio.Folder(w.folder) },
 		Users: func(_ context.Context, _ store.Conn, names []string) (found []callrecords.User, err error) {
 			for _, name := range names {
 				if u, is := w.users[name]; is {

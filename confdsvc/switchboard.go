@@ -18,7 +18,7 @@ type Switchboard struct {
 	Timeout     *int64  `db:"timeout" json:"timeout" minimum:"1" maximum:"2147483647" doc:"For how many seconds a call waits. Null: 3 hours, which is the longest."`
 	QueueMusic  *string `db:"queue_music_on_hold" json:"queue_music_on_hold" maxLength:"128" names:"moh.name" example:"moh-acme-5f9b2a8e-3c1d-4e7a-9b60-2d8f4c6a1e03" doc:"What callers hear that wait."`
 	WaitingRoom *string `db:"waiting_room_music_on_hold" json:"waiting_room_music_on_hold" maxLength:"128" names:"moh.name" example:"moh-acme-5f9b2a8e-3c1d-4e7a-9b60-2d8f4c6a1e03" doc:"What callers hear whom a member has put back."`
-	Exten       *string `json:"exten" readOnly:"true" example:"*381" doc:"What members dial to take the call that waits longest. Null: the code switchboard is disabled."`
+	Code        *string `json:"code" readOnly:"true" example:"*381" doc:"What members dial to take the call that waits longest. Null: the code switchboard is disabled."`
 	crud.Hrefs
 
 	Extensions []ExtensionRef       `json:"extensions" readOnly:"true" doc:"Always empty: incoming calls lead to a switchboard."`
@@ -95,7 +95,7 @@ func declareSwitchboards(e *crud.Engine) {
 		Present: func(ctx context.Context, c store.Conn, _ string, boards []*Switchboard) error {
 			return showCodes(ctx, c, "switchboard", func(code func(number int64) *string) {
 				for _, s := range boards {
-					s.Exten = code(int64(s.ID))
+					s.Code = code(int64(s.ID))
 				}
 			})
 		},

@@ -36,7 +36,7 @@ type Entry struct {
 // The policies let a page load nothing and talk to nobody but this origin. Forms are sent by scripts alone: a browser
 // that has not loaded them yet must not put a password into an address. Swagger UI writes style attributes, and HTML.
 const (
-	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src blob:; " +
 		"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
 	explorerPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 		"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"

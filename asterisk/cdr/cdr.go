@@ -41,6 +41,8 @@ type Record struct {
 	Billed int64
 	// Disposition is ANSWERED, NO ANSWER, BUSY, FAILED or CONGESTION.
 	Disposition string
+	// Recording is the name of the file with what was said, or "" if nothing was recorded.
+	Recording string
 }
 
 // field is a field of a record: what the dialplan function CDR calls it, and how it is read.
@@ -72,6 +74,7 @@ var fields = []field{
 	{"end,u", moment(func(r *Record) *time.Time { return &r.End })},
 	{"billsec", number(func(r *Record) *int64 { return &r.Billed })},
 	{"disposition", text(func(r *Record) *string { return &r.Disposition })},
+	{"recording", text(func(r *Record) *string { return &r.Recording })},
 }
 
 // longest is how many bytes of a text are kept: numbers and names come from anybody.
@@ -132,6 +135,9 @@ func read(value func(i int) string) (r Record, err error) {
 // Parse reads one line of the file, without its end.
 func Parse(line string) (Record, error) {
 	all, err := csv.NewReader(strings.NewReader(line)).Read()
+	if err == nil && len(all) == len(fields)-1 {
+		all = append(all, "") // a line from before there were recordings
+	}
 	if err != nil || len(all) != len(fields) {
 		return Record{}, fmt.Errorf("%w: a line has not %d fields", ErrUnreadable, len(fields))
 	}

@@ -11,9 +11,11 @@ import "strings"
 //	/ringfence/{user's UUID}/busy            the same, while the user is on the telephone
 //	/ringfence/{user's UUID}/noanswer        the same, when nobody answers
 //	/ringfence/{user's UUID}/incallfilter    1: the user hears who calls, and may refuse the call
-//	/ringfence/{user's UUID}/callrecord      1: calls from and to the user are recorded
+//	/ringfence/{user's UUID}/callrecord      1: calls from and to the user are recorded; or a digit for each kind of calls that is: 2 to the outside,
+//	                                         3 to the inside, 4 from outside, 5 from inside
 //	/ringfence/{user's UUID}/novoicemail     1: the mailbox takes no calls; only telephones change it
 //	/ringfence/{user's UUID}/left-{group}    1: the user has left the group with this id; only telephones change it
+//	/ringfence/{user's UUID}/filter-{member} 1: the call filter in which the user has this number is on for them; only telephones change it
 //
 // So the family of AMI's DBPut is "ringfence", and its key "{UUID}/dnd". For each there is a device, which lamps watch: INUSE while it
 // is on. A telephone's change sends the event UserEvent, with UserEvent: RingfenceState and the headers User (the UUID), Name and Value.

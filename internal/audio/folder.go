@@ -237,3 +237,37 @@ func sweep(root *os.Root) {
 		}
 	}
 }
+
+// List returns the names of what is in a folder at a place, or in the folder itself: none if there is no folder.
+func (f Folder) List(place ...string) (names []string, err error) {
+	if _, err := os.Lstat(string(f)); f == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	root, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	if len(place) > 0 {
+		if info, err := locate(root, place); err != nil || !info.IsDir() {
+			return nil, err
+		}
+	}
+	folder, err := root.Open(path.Join(append([]string{"."}, place...)...))
+	if err != nil {
+		return nil, err
+	}
+	names, err = folder.Readdirnames(-1)
+	return names, errors.Join(err, folder.Close())
+}
+
+// Older reports whether nobody has written to the file at a place for so long.
+func (f Folder) Older(age time.Duration, place ...string) bool {
+	root, err := f.open()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = root.Close() }()
+	info, err := locate(root, place)
+	return err == nil && time.Since(info.ModTime()) > age
+}

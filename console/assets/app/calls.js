@@ -1,8 +1,8 @@
 // The records of calls: who called whom, when, how long, and how it ended. Who may not read those of the tenant reads their own.
-import { call, me } from './api.js';
+import { call, erase, me } from './api.js';
 import { save } from './csv.js';
 import { may, mayDo, operation, resources } from './definitions.js';
-import { badge, grid, h, later, moment, put, say } from './dom.js';
+import { ask, badge, grid, h, later, moment, put, say } from './dom.js';
 import { trouble } from './form.js';
 import { picker, settled } from './picker.js';
 
@@ -21,9 +21,50 @@ const lasted = (seconds) =>
 		.join(':')
 		.replace(/^0:/, '');
 
-const table = (calls) =>
-	grid(
-		['When', 'From', 'To', 'Way', 'How it ended', 'Talked'],
+// recorded shows what was recorded of a call. The sound is fetched when somebody wants to hear it: each time is in the audit.
+const recorded = (c, hear) =>
+	c.recordings
+		.filter((one) => !one.deleted)
+		.map((one) => {
+			const drop = operation('delete_recording_media'),
+				path = (o) => o.service.prefix + o.path.replace('{cdr_id}', c.id).replace('{recording_uuid}', one.uuid);
+			const box = h('span', { class: 'actions' });
+			const fetched = async (use) => {
+				try {
+					use(URL.createObjectURL((await call('GET', path(hear), { headers: { Accept: 'audio/wav' }, file: true })).data));
+				} catch (problem) {
+					say(problem.message, true);
+				}
+			};
+			const play = () => fetched((src) => put(box, h('audio', { controls: '', autoplay: '', src, 'aria-label': 'Recording' })));
+			const keep = () =>
+				fetched((href) => {
+					h('a', { href, download: one.filename }).click();
+					setTimeout(() => URL.revokeObjectURL(href), 60_000); // the browser may read it after the click
+				});
+			const remove = async () => {
+				if (!(await ask('Delete the recording?', h('p', {}, 'Nobody can hear it any more.')))) return;
+				try {
+					await erase(path(drop));
+					put(box, h('span', { class: 'quiet' }, 'deleted'));
+				} catch (problem) {
+					say(problem.message, true);
+				}
+			};
+			const hears = may(hear, c.id, one.uuid);
+			put(
+				box,
+				hears && h('button', { type: 'button', click: play }, 'Play'),
+				hears && h('button', { type: 'button', click: keep }, 'Download'),
+				may(drop, c.id, one.uuid) && h('button', { type: 'button', class: 'danger', click: remove }, 'Delete'),
+			);
+			return box;
+		});
+
+const table = (calls, hear) => {
+	const some = calls.some((c) => c.recordings.length > 0);
+	return grid(
+		['When', 'From', 'To', 'Way', 'How it ended', 'Talked', ...(some ? ['Recording'] : [])],
 		calls.map((c) => [
 			h('time', { datetime: c.start }, moment(c.start)),
 			party(c.source_name, c.source_extension),
@@ -34,8 +75,10 @@ const table = (calls) =>
 			ways[c.call_direction],
 			badge(ends[c.call_status], colours[c.call_status]),
 			c.duration > 0 && lasted(c.duration),
+			...(some ? [recorded(c, hear)] : []),
 		]),
 	);
+};
 
 const choice = (label, any, values, change) =>
 	h(
@@ -104,7 +147,12 @@ export const show = async (main) => {
 			if (mine !== turn) return;
 			offset = to;
 			const last = offset + data.items.length;
-			put(rows, data.items.length > 0 ? table(data.items) : h('p', { class: 'empty' }, data.total > 0 ? 'No call is so.' : 'There are no calls yet.'));
+			put(
+				rows,
+				data.items.length > 0
+					? table(data.items, operation(asked().operationId === 'list_cdr' ? 'read_recording_media' : 'read_my_recording_media'))
+					: h('p', { class: 'empty' }, data.total > 0 ? 'No call is so.' : 'There are no calls yet.'),
+			);
 			// The gateway counts 1,000 calls beyond the page.
 			const more = data.filtered - last >= 1000 && data.filtered < data.total ? 'more than ' : '';
 			put(
