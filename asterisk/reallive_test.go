@@ -41,6 +41,9 @@ func TestRealLive(t *testing.T) {
 		t.Errorf("version %q, started at %v", is.Version, is.StartedAt)
 	}
 	r := registered("alice")
+	if r.Since == nil || r.Since.Before(began) || r.Before != nil {
+		t.Errorf("registered since %v, or before %v", r.Since, r.Before)
+	}
 	if !r.Generated || !strings.HasPrefix(r.From, "127.0.0.1:") || r.ExpiresAt == nil || r.ExpiresAt.Before(began) || len(is.Channels.Items) > 0 {
 		t.Errorf("registered: %+v, channels %+v", r, is.Channels.Items)
 	}

@@ -32,6 +32,9 @@ func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
 	if marked := o.script(t, `[...document.querySelectorAll('nav [aria-current]')].map((a) => a.textContent).join()`); marked != "Your account" {
 		t.Errorf("the menu marks %q", marked)
 	}
+	if work := o.script(t, `[...document.querySelectorAll('nav .place > a')].map((a) => a.textContent).join()`); work != "" {
+		t.Errorf("the menu of one who may nothing has %s", work)
+	}
 	o.accessible("account")
 	end := func(label, gone string) {
 		t.Helper()

@@ -167,6 +167,7 @@ func (s *Service) contact(m ami.Message, l *jobs.Live, trunks map[string]*jobs.L
 	}
 	if registered {
 		r := jobs.Registration{Of: s.of(name), From: host(m.Get("Uri")), Agent: m.Get("UserAgent"), State: state, LatencyMS: latency}
+		s.contacts.tell(&r, name, m.Get("Uri"))
 		if at, err := strconv.ParseInt(m.Get("ExpirationTime"), 10, 64); err == nil && at > 0 {
 			r.ExpiresAt = new(time.Unix(at, 0).UTC())
 		}

@@ -103,9 +103,10 @@ type Service struct {
 	// compare says that Asterisk's states may have changed unheard.
 	compare atomic.Bool
 	// unsure says that Asterisk may not have what is live: nobody has looked since it was reached, or since it refused something.
-	unsure atomic.Bool
-	look   look
-	news   chan struct{} // closed, and replaced, when a job has changed
+	unsure   atomic.Bool
+	look     look
+	contacts contacts
+	news     chan struct{} // closed, and replaced, when a job has changed
 }
 
 // New returns a service, which works while Run runs.

@@ -259,6 +259,7 @@ const maxHeard = 1000
 
 // hear takes an event from Asterisk. It must not block.
 func (s *Service) hear(event ami.Message) {
+	s.contacts.hear(event)
 	news, keep := s.options.Heard(event)
 	if keep == nil {
 		return

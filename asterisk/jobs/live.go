@@ -47,7 +47,9 @@ type Registration struct {
 	Agent     string     `json:"agent" example:"Yealink T46S" doc:"What the telephone calls itself."`
 	State     string     `json:"state" enum:"reachable,unreachable,unknown" doc:"Whether it answers; unknown while it is not asked."`
 	LatencyMS *float64   `json:"latency_ms" example:"12.5" doc:"How long it takes to answer, in milliseconds; null if it has not answered."`
-	ExpiresAt *time.Time `json:"expires_at" doc:"Until when it is registered, unless it does so again before. Asterisk does not tell since when."`
+	ExpiresAt *time.Time `json:"expires_at" doc:"Until when it is registered, unless it does so again before."`
+	Since     *time.Time `json:"since" doc:"Since when it is registered there; null if that began before the gateway heard of it."`
+	Before    *time.Time `json:"since_before" doc:"Where since is null: it was registered already when the gateway began to hear Asterisk's events, at this time."`
 }
 
 // LiveTrunk is another system.

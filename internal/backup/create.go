@@ -34,6 +34,8 @@ type Options struct {
 	WithoutKeys bool
 	// Program is the version of this program.
 	Program string
+	// Made is of when the backup is; zero: of now.
+	Made time.Time
 	// Progress, if set, is told how much of the work is done.
 	Progress func(done, of int64)
 }
@@ -68,7 +70,10 @@ func Create(ctx context.Context, o Options, w io.Writer) (_ *Manifest, err error
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{Format: format, Program: o.Program, Made: time.Now().UTC().Truncate(time.Second), Engine: db.Engine(), Schema: version}
+	if o.Made.IsZero() {
+		o.Made = time.Now()
+	}
+	m := &Manifest{Format: format, Program: o.Program, Made: o.Made.UTC().Truncate(time.Second), Engine: db.Engine(), Schema: version}
 	archive := &writer{zip: zip.NewWriter(w)}
 	err = db.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := begin(ctx, tx, db.Engine(), tables, "ACCESS SHARE"); err != nil {

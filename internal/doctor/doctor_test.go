@@ -158,6 +158,9 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	find(t, i.folder(), "data folder", Problem, key)
+	if said := i.database(t.Context()); slices.ContainsFunc(said, func(f Finding) bool { return f.State == Problem }) {
+		t.Errorf("it is said twice: %+v", said)
+	}
 	if err := os.Chmod(key, 0o600); err != nil {
 		t.Fatal(err)
 	}

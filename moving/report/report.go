@@ -15,14 +15,21 @@ import (
 	"github.com/ringfence/ringfence/internal/operator"
 )
 
-// Report says what has become of what was moved.
+// Report says what has become of what was moved. Its JSON has the names of that about a whole platform.
 type Report struct {
 	// Notes are what somebody must know first.
-	Notes []string `json:"notes"`
+	Notes []Note `json:"decisions"`
 	// Kinds are how many of each kind were made, by the kinds' names.
-	Kinds []Kind `json:"kinds"`
+	Kinds []Kind `json:"tables"`
 	// Left are those that were left out, in the order in which they were.
 	Left []Left `json:"left_out"`
+}
+
+// Note is what somebody must decide, or know first.
+type Note struct {
+	Tenant string `json:"tenant"`
+	Object string `json:"object"`
+	Reason string `json:"reason"`
 }
 
 // Kind is how many objects of a kind were made, changed, were there from an earlier run, and left out, whole or in part.
@@ -36,7 +43,8 @@ type Kind struct {
 
 // Left is what was left out of an object, or all of it.
 type Left struct {
-	Kind   string `json:"kind"`
+	Kind   string `json:"table"`
+	Tenant string `json:"tenant"`
 	Object string `json:"object"`
 	// Line is that of the file, or 0.
 	Line   int    `json:"line,omitempty"`
@@ -45,8 +53,8 @@ type Left struct {
 
 // Note adds what somebody must know, once.
 func (r *Report) Note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
-		r.Notes = append(r.Notes, text)
+	if note := (Note{Reason: fmt.Sprintf(format, args...)}); !slices.Contains(r.Notes, note) {
+		r.Notes = append(r.Notes, note)
 	}
 }
 
@@ -69,7 +77,7 @@ func (r *Report) Leave(l Left) {
 func (r *Report) Print(w io.Writer) error {
 	p := NewPrinter(w)
 	for _, note := range r.Notes {
-		p.Line("%s", note)
+		p.Line("%s", note.Reason)
 	}
 	if len(r.Left) > 0 {
 		p.Line("\nLeft out:")

@@ -42,7 +42,7 @@ type Job struct {
 }
 
 // Make compiles the dump, and returns the backup's file. It is in a folder that only this user can read, with copies of all secrets, until Close. The
-// same dump makes the same rows; only what is sealed differs, unless there is none.
+// same dump makes the same file. Only what is sealed differs, if there is any: by its key, unless that was given, and always by its random nonce.
 func (j *Job) Make(ctx context.Context) (file string, err error) {
 	if j.folder, err = os.MkdirTemp("", "ringfence-import-"); err != nil { // mode 0700
 		return "", err
@@ -52,7 +52,14 @@ func (j *Job) Make(ctx context.Context) (file string, err error) {
 		return "", err
 	}
 	file = filepath.Join(j.folder, "backup.zip")
+	dump, err := os.Stat(j.File) // the backup is of when that was made
+	if err != nil && j.From == "" {
+		return "", err
+	}
 	o := backup.Options{Data: j.folder, Database: open.SQLiteScheme + database, SealingKeys: j.SealingKeys, Program: j.Program}
+	if err == nil {
+		o.Made = dump.ModTime()
+	}
 	return file, private.CreateBy(file, func(w io.Writer) error {
 		_, err := backup.Create(ctx, o, w)
 		return err

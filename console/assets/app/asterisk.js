@@ -18,6 +18,12 @@ export const state = (text) => text && badge({ reachable: 'Reachable', unreachab
 const took = (ms) => (ms == null ? '' : `${ms.toLocaleString(undefined, { maximumFractionDigits: 1 })} ms`);
 export const party = (number, name) => [name, number].filter(Boolean).join(', ');
 
+// since tells when a telephone registered, or before when, as far as the gateway has heard of it.
+export const since = (r) => {
+	const at = r.since ?? r.since_before;
+	return at && [r.since ? 'since ' : 'since before ', h('time', { datetime: at }, moment(at))];
+};
+
 const section = (title, { total, items }, none, titles, row) => [
 	h('h2', {}, `${title} `, h('span', { class: 'quiet' }, total.toLocaleString())),
 	items.length > 0 ? grid(titles, items.map(row)) : h('p', { class: 'empty' }, none),
@@ -40,9 +46,10 @@ const seen = (is) => [
 		lasting(c.seconds),
 		c.endpoint || c.kind,
 	]),
-	section('Registered telephones', is.registrations, 'No telephone has registered.', ['Telephone', 'From', 'State', 'Answers in', 'Until', 'Model'], (r) => [
+	section('Registered telephones', is.registrations, 'No telephone has registered.', ['Telephone', 'From', 'Registered', 'State', 'Answers in', 'Until', 'Model'], (r) => [
 		r.endpoint,
 		r.from,
+		since(r),
 		state(r.state),
 		took(r.latency_ms),
 		r.expires_at && h('time', { datetime: r.expires_at }, moment(r.expires_at)),

@@ -1,7 +1,7 @@
 // A person at one look, whichever services know of them: numbers, telephones and how these are now, mailbox, groups, forwards, do not disturb,
 // and the login with its rights and sessions.
 import { call, erase } from './api.js';
-import { lasting, party, state } from './asterisk.js';
+import { lasting, party, since, state } from './asterisk.js';
 import { fill, may, operation, resources, target } from './definitions.js';
 import { ask, badge, brief, h, moment, put, say } from './dom.js';
 import { nameLater } from './shown.js';
@@ -32,7 +32,7 @@ const telephone = ({ endpoint_sip: sip, endpoint_custom: custom, name }) => {
 	return h('li', {}, sip ? to('confd/endpoints/sip', sip.uuid, sip.label || sip.name) : (custom?.interface ?? name), ' ', place);
 };
 
-// registered tells how a telephone is, as Asterisk has it: it does not tell since when.
+// registered tells how a telephone is, as Asterisk has it.
 const registered = ({ registrations: { items: places }, channels: { items: calls } }) => [
 	places.length > 0 ? badge('Registered', 'good') : badge('Not registered', 'bad'),
 	places.map((r) =>
@@ -42,6 +42,7 @@ const registered = ({ registrations: { items: places }, channels: { items: calls
 			many(
 				[
 					`from ${r.from}`,
+					since(r),
 					r.expires_at && ['until ', h('time', { datetime: r.expires_at }, moment(r.expires_at))],
 					r.agent,
 					r.state === 'unreachable' && state(r.state),
