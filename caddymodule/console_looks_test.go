@@ -62,6 +62,7 @@ func TestConsoleReadsWell(t *testing.T) {
 	o.goTo("#/confd/groups", "Groups")
 	o.until(`document.querySelector('td[data-label="Members"]')?.textContent === 'Ada Lovelace, 1015'`, "the members are not told")
 	o.goTo("#/confd/groups/"+sales, "Sales")
+	o.until(`[...document.querySelectorAll('details.part > summary[data-has]')].map((s) => s.textContent + ': ' + s.dataset.has).join().includes('Numbers that are members: 1015')`, "a folded part does not tell what it has")
 	part("Numbers that are members", "input")
 	values("Context", "Inside")
 	o.goTo("#/confd/users/"+ada.Text("uuid"), "Ada Lovelace")

@@ -325,11 +325,21 @@ const linked = (resource, part) => part.kind === 'shown' && resource.parts.some(
 // typed is what was typed to add a link that was refused, by the link's path.
 const typed = new Map();
 
+// has tells in a few words what an object shows of a part that is not opened; undefined, if it shows nothing of it.
+const has = (object, part) => {
+	const inside = part.name.split('/').reduce((of, name) => of?.[name], object),
+		own = attributesOf(part).find((name, i) => i < 4 && name in object);
+	const all = inside !== undefined || part.name.includes('/') ? inside : object[own];
+	if (!Array.isArray(all)) return all === null ? 'none' : undefined;
+	const text = brief(all);
+	return /[0-9a-f]{8}-[0-9a-f]{4}-/.test(text) ? String(all.length) : text || 'none'; // a name that nobody reads
+};
+
 // section is one part of an object. It is fetched when it is opened.
 export const section = (page) => {
 	const { part } = page,
 		box = h('div', {}, h('p', {}, 'Loading…')),
-		summary = h('summary', {}, part.title);
+		summary = h('summary', { 'data-has': has(page.state.object, part) }, part.title);
 	const draw = async () => {
 		try {
 			put(box, await contents[part.kind]({ ...page, changed }));
@@ -340,6 +350,7 @@ export const section = (page) => {
 	// changed shows what a change has made of the part. If somebody else has changed the object meanwhile, the page is drawn anew.
 	const changed = async (said) => {
 		if (await page.renew(attributesOf(part))) {
+			summary.setAttribute('data-has', has(page.state.object, part) ?? '');
 			await draw();
 			summary.focus({ preventScroll: true });
 		} else {

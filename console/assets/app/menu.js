@@ -72,7 +72,7 @@ const places = [
 			'auth/audit',
 			'confd/sip/transports',
 			'confd/endpoints/sip/templates',
-			page('api/', 'API explorer', () => [...resources.values()].some(usable)),
+			page('api/', 'API explorer', () => places.slice(0, -1).some(([, , pages]) => pages.some(usedBy))),
 		],
 	],
 ];
@@ -106,17 +106,16 @@ const icon = (path) => {
 
 // offered are all pages that the token can use, in the order of the menu: each kind of object and what makes one among them.
 export const offered = () => {
-	const all = [
-		...places.flatMap(([, , pages]) =>
-			pages.map((one) => (typeof one !== 'string' ? one.offered() && one : usable(resources.get(one)) && of(resources.get(one)))),
-		),
-		...[...resources.values()].flatMap((r) => [usable(r) && of(r), ...made(r)]),
-	].filter((one) => !!one);
+	const all = [...places.flatMap(([, , pages]) => pages.map(usedBy)), ...[...resources.values()].flatMap((r) => [usable(r) && of(r), ...made(r)])].filter(
+		(one) => !!one,
+	);
 	return all.filter((one, i) => all.findIndex(({ to }) => to === one.to) === i);
 };
 
 const usable = (r) => may(r?.list ?? r?.read);
 const of = (r) => page(`#/${r.key}`, r.title);
+// usedBy returns a page of a place, if the token can use it.
+const usedBy = (one) => (typeof one !== 'string' ? one.offered() && one : usable(resources.get(one)) && of(resources.get(one)));
 const link = ({ to, title }, ...before) => h('a', { href: to }, before, title);
 const rows = (pages) =>
 	h(
@@ -138,7 +137,7 @@ export const draw = (nav) => {
 			'ul',
 			{},
 			places.map(([name, picture, all]) => {
-				const pages = all.map((one) => (typeof one !== 'string' ? one.offered() && one : usable(resources.get(one)) && of(resources.get(one)))).filter(Boolean);
+				const pages = all.map(usedBy).filter((one) => !!one);
 				const beside = pages.filter((one) => one.title !== name); // which the name itself does not lead to
 				return pages.length > 0 && h('li', { class: 'place' }, link({ ...pages[0], title: name }, icon(picture)), beside.length > 0 && rows(beside));
 			}),
