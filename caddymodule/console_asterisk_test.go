@@ -43,6 +43,7 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	rows("PJSIPShowRegistrationsOutbound", "OutboundRegistrationDetail", always, "ObjectName", "carrier", "ServerUri", "sip:sip.carrier.example", "Status", "Registered")
 	for name, value := range map[string]string{
 		"MANAGER": pbx.Address, "USERNAME": amitest.Username, "SECRET": amitest.Secret, "FOLDER": filepath.Join(t.TempDir(), "generated"), "NAME": "",
+		"RECORDINGS": t.TempDir(),
 	} {
 		t.Setenv("RINGFENCE_ASTERISK_"+name, value)
 	}

@@ -1,8 +1,12 @@
 package caddymodule_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +38,13 @@ func seesCalls(t *testing.T, g *gateway, o *operator, admin string, pbx *amitest
 		}
 		pbx.Event(cdr.Event, headers...)
 	}
-	call(map[string]string{"direction": "inbound", "src": "0301234567", "clid": `"Zoë" <0301234567>`, "dialled": "5550100", "dstchannel": "PJSIP/ada-00000001"})
+	const name = "call-20261128-101500-17.1.wav"
+	folder := filepath.Join(os.Getenv("RINGFENCE_ASTERISK_RECORDINGS"), master)
+	header := append([]byte("RIFF\xa4\x06\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00data\x80\x06\x00\x00"), make([]byte, 1664)...)
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, name), header, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	call(map[string]string{"recording": name, "direction": "inbound", "src": "0301234567", "clid": `"Zoë" <0301234567>`, "dialled": "5550100", "dstchannel": "PJSIP/ada-00000001"})
 	call(map[string]string{"direction": "outbound", "src": "1042", "channel": "PJSIP/ada-00000002", "dialled": "0891234", "disposition": "BUSY", "billsec": "0", "answer": ""})
 	call(map[string]string{"direction": "internal", "src": "77", "user": olga, "dialled": "1042", "dstchannel": "PJSIP/ada-00000003"})
 	o.goTo("#/", "Welcome, admin")
@@ -51,6 +61,19 @@ func seesCalls(t *testing.T, g *gateway, o *operator, admin string, pbx *amitest
 	o.accessible("calls")
 	o.enter("Search calls", "zoe")
 	rows(first)
+	o.press("Play")
+	o.until(`document.querySelector('main audio')?.duration > 0`, "the recording is not heard")
+	o.shoot(t, "recording")
+	o.enter("Search calls", "zo")
+	o.press("Delete")
+	o.see("dialog[open]")
+	o.click("dialog[open] .danger")
+	o.reads("deleted")
+	if _, err := os.Stat(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was deleted is there: %v", err)
+	}
+	o.enter("Search calls", "zoe")
+	o.until(`document.querySelectorAll('main thead th').length === 6`, "what was deleted is offered")
 	o.choose("How it ended", "busy")
 	o.reads("No call is so.")
 	o.enter("Search calls", "0891")

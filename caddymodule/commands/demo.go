@@ -26,9 +26,10 @@ func init() {
 		Short: "Adds a made-up company, in a tenant of its own",
 		Long: `
 Creates a tenant with users, who have lines, numbers, voicemails and incoming
-numbers, and with groups of them. Its main number is a menu, during office hours;
-calls to the outside, dialled with 0, go by one of two trunks, and calls abroad
-need the digits 4711. The carriers are made up: no call leaves the machine.
+numbers, and with groups of them, a call filter and a switchboard. Its main
+number is a menu, during office hours; calls to the outside, dialled with 0, go by
+one of two trunks, and calls abroad need the digits 4711. The carriers are made up:
+no call leaves the machine.
 Everything is made as the API makes it. Nothing that is there is changed: if a
 tenant of this name exists, nothing is done. To remove a demo, delete its tenant:
 all that the tenant has goes with it.
@@ -167,6 +168,7 @@ func (d *demo) fill(ctx context.Context, users int, progress func(done, of int))
 		groups := d.groups(ctx, people, inside.Name)
 		d.mainNumber(ctx, people[0], groups, incoming.Name)
 		d.outside(ctx, inside.ID, incoming.Name)
+		d.secretary(ctx, people)
 	}
 	return d.err
 }
@@ -185,6 +187,19 @@ func (d *demo) groups(ctx context.Context, people []confdsvc.ImportedUser, insid
 		ids = append(ids, group.ID)
 	}
 	return ids
+}
+
+// secretary has the calls to the first user taken by the second, once they switch that on, and has both take those that wait at a switchboard.
+func (d *demo) secretary(ctx context.Context, people []confdsvc.ImportedUser) {
+	if len(people) < 2 {
+		return
+	}
+	boss, other := object{"uuid": people[0].UserUUID}, object{"uuid": people[1].UserUUID}
+	filter := d.create(ctx, "/callfilters", object{"name": "Management", "strategy": "all-surrogates-then-all-recipients", "source": "all"})
+	d.put(ctx, fmt.Sprintf("/callfilters/%d/recipients/users", filter.ID), object{"users": []object{boss}})
+	d.put(ctx, fmt.Sprintf("/callfilters/%d/surrogates/users", filter.ID), object{"users": []object{other}})
+	board := d.create(ctx, "/switchboards", object{"name": "Reception"})
+	d.put(ctx, "/switchboards/"+board.UUID+"/members/users", object{"users": []object{boss, other}})
 }
 
 // mainNumber makes the company's own number: a menu during office hours, and the mailbox of one user at other times.

@@ -17,10 +17,9 @@ var notHere = map[string]string{}
 func init() {
 	for reason, kinds := range map[string][]string{
 		"these kinds are not here yet (docs/compatibility.md)": {
-			"access_features", "access_features item", "agents", "agents item", "agents/skills", "agents/skills item", "callfilters", "callfilters fallbacks",
-			"callfilters item", "dhcp", "emails", "endpoints/iax", "endpoints/iax item", "endpoints/sccp", "external/apps", "external/apps item",
+			"access_features", "access_features item", "agents", "agents item", "agents/skills", "agents/skills item", "dhcp", "emails", "endpoints/iax", "endpoints/iax item", "endpoints/sccp", "external/apps", "external/apps item",
 			"ingresses/http", "ingresses/http item", "localization", "meetings", "meetings item", "provisioning/networking", "queues", "queues item",
-			"recordings/announcements", "registers/iax", "registers/iax item", "switchboards", "switchboards fallbacks", "switchboards item",
+			"recordings/announcements", "registers/iax", "registers/iax item",
 			"user blocklist/numbers", "user external/apps", "users/blocklist/numbers", "wizard", "asterisk/hep/general", "asterisk/iax/callnumberlimits",
 			"asterisk/iax/general", "asterisk/queues/general", "asterisk/rtp/ice_host_candidates", "asterisk/sccp/general",
 		},
@@ -45,16 +44,16 @@ func init() {
 		allUsers:                                 {"auth groups.items[].uuid", "auth user groups.items[].uuid"},
 		"shown also where there is no directory": {"auth ldap.tenant_uuid"},
 		"of a policy of the configuration, which every tenant sees as its own: here in this list too": {"auth user policies.items[].tenant_uuid"},
-		"queues, agents, switchboards, IAX and countries are not here yet": {
+		"queues, agents, IAX and countries are not here yet": {
 			"extensions item.queue", "extensions.items[].queue", "user.agent", "users.items[].agent", "users directory.items[].agent_id", "user.country",
-			"users.items[].country", "user.queues", "users.items[].queues", "user.switchboards", "users.items[].switchboards", "trunks item.endpoint_iax",
+			"users.items[].country", "user.queues", "users.items[].queues", "trunks item.endpoint_iax",
 			"trunks item.register_iax", "trunks.items[].endpoint_iax", "trunks.items[].register_iax",
 			"incalls item.destination.queue_id", "incalls item.destination.queue_label", "incalls item.destination.ring_time",
-			"incalls item.destination.skill_rule_id", "incalls item.destination.skill_rule_variables", "incalls item.destination.switchboard_name",
-			"incalls item.destination.switchboard_uuid", "incalls item.destination.type",
+			"incalls item.destination.skill_rule_id", "incalls item.destination.skill_rule_variables",
+			"incalls item.destination.type",
 			"incalls.items[].destination.queue_id", "incalls.items[].destination.queue_label", "incalls.items[].destination.ring_time",
-			"incalls.items[].destination.skill_rule_id", "incalls.items[].destination.skill_rule_variables", "incalls.items[].destination.switchboard_name",
-			"incalls.items[].destination.switchboard_uuid", "incalls.items[].destination.type",
+			"incalls.items[].destination.skill_rule_id", "incalls.items[].destination.skill_rule_variables",
+			"incalls.items[].destination.type",
 		},
 		"the provisioning daemon has it": {"*.device_id", "*.items[].device_id", "*.lines[].device_id"},
 		"on the disk":                    {"*.files", "*.items[].files"},
@@ -65,10 +64,11 @@ func init() {
 			"funckeys/templates item.keys.*.id", "funckeys/templates.items[].keys.*.id", "user funckeys.keys.*.id", "user funckeys.id", "user funckeys.name",
 		},
 		"the number of an incoming call that leads to the user is shown too": {"user callerids/outgoing.items", "user callerids/outgoing.total"},
-		"with its time zone":                                    {"user.created_at", "users.items[].created_at"},
-		"lines of a user, with less of each":                    {"user.lines[].*", "users.items[].lines[].*"},
-		"what the key starts has one meaning here":              {"asterisk/features/applicationmap.options.togglerecord"},
-		"the guest of a meeting, and meetings are not here yet": {"endpoints/sip.items", "endpoints/sip.total"},
+		"switchboards have a service code here":                              {"extensions/features.items", "extensions/features.total"},
+		"with its time zone":                                                 {"user.created_at", "users.items[].created_at"},
+		"lines of a user, with less of each":                                 {"user.lines[].*", "users.items[].lines[].*"},
+		"what the key starts has one meaning here":                           {"asterisk/features/applicationmap.options.togglerecord"},
+		"the guest of a meeting, and meetings are not here yet":              {"endpoints/sip.items", "endpoints/sip.total"},
 	} {
 		for _, a := range attributes {
 			differs[a] = reason

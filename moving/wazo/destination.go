@@ -91,7 +91,7 @@ func leads(action, first, second string) led {
 	case "queue":
 		return led{reason: "leads to a queue, and queues are not here yet"}
 	case "switchboard":
-		return led{reason: "leads to a switchboard, and switchboards are not here yet"}
+		return led{kind: "switchboard", keys: map[string]any{"switchboard_uuid": first, "ring_time": seconds(second)}, target: "switchboard_uuid"}
 	default:
 		return led{reason: "leads to " + strconv.Quote(action) + ", which is not here"}
 	}

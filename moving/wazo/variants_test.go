@@ -249,7 +249,7 @@ var variants = []struct {
 			d.add("blocklist", "uuid", newUUID(1), "tenant_uuid", fournier)
 			d.add("callerid", "mode", "prepend", "callerdisplay", "x", "type", "callfilter", "typeval", "1")
 		},
-		[]string{"queues are not here yet", "agents are not here yet", "blocklists are not here yet", "call filters are not here yet", "meetings are not here yet"},
+		[]string{"queues are not here yet", "agents are not here yet", "blocklists are not here yet", "meetings are not here yet"},
 		nil,
 	},
 	{

@@ -62,7 +62,7 @@ const recorded = (c, hear) =>
 		});
 
 const table = (calls, hear) => {
-	const some = calls.some((c) => c.recordings.length > 0);
+	const some = calls.some((c) => c.recordings.some((one) => !one.deleted));
 	return grid(
 		['When', 'From', 'To', 'Way', 'How it ended', 'Talked', ...(some ? ['Recording'] : [])],
 		calls.map((c) => [

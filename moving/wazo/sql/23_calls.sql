@@ -43,9 +43,59 @@ INSERT INTO confd_incall (id, tenant_uuid, preprocess_subroutine, greeting_sound
 SELECT i.id, i.tenant_uuid, i.preprocess_subroutine, nullif(i.greeting_sound, ''), nullif(c.mode, ''), nullif(c.callerdisplay, ''), i.description
 FROM w_incall i LEFT JOIN w_callerid c ON c.type = 'incall' AND c.typeval = i.id;
 
+-- leave callfilter because its tenant is not there
+SELECT rowid, tenant_uuid, name FROM w_callfilter WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);
+
+INSERT INTO confd_callfilter (id, tenant_uuid, name, strategy, source, caller_id_mode, caller_id_name, surrogates_timeout, description, enabled)
+SELECT f.id, f.tenant_uuid, f.name, CASE f.bosssecretary WHEN 'bossfirst-serial' THEN 'all-recipients-then-linear-surrogates'
+        WHEN 'bossfirst-simult' THEN 'all-recipients-then-all-surrogates' WHEN 'secretary-serial' THEN 'linear-surrogates-then-all-recipients'
+        WHEN 'secretary-simult' THEN 'all-surrogates-then-all-recipients' ELSE 'all' END,
+    coalesce(nullif(f.callfrom, ''), 'all'), nullif(c.mode, ''), nullif(c.callerdisplay, ''), nullif(CAST(f.ringseconds AS integer), 0), f.description,
+    f.commented = '0'
+FROM w_callfilter f LEFT JOIN w_callerid c ON c.type = 'callfilter' AND c.typeval = f.id;
+
+-- leave callfiltermember because the call filter or the user is not there, or they are of different tenants
+SELECT m.rowid, f.tenant_uuid, 'call filter ' || m.callfilterid || ', user ' || m.typeval FROM w_callfiltermember m
+LEFT JOIN confd_callfilter f ON f.id = m.callfilterid LEFT JOIN confd_user u ON u.id = CAST(m.typeval AS integer)
+WHERE f.id IS NULL OR u.tenant_uuid IS NOT f.tenant_uuid;
+
+-- leave callfiltermember because the user is in the filter already, or it has another recipient, and one at most here
+SELECT rowid, NULL, 'call filter ' || callfilterid || ', user ' || typeval FROM w_callfiltermember m
+WHERE EXISTS (SELECT 1 FROM w_callfiltermember o WHERE o.callfilterid = m.callfilterid AND o.rowid < m.rowid
+    AND (o.typeval = m.typeval OR o.bstype = 'boss' AND m.bstype = 'boss'));
+
+INSERT INTO confd_callfilter_recipient (callfilter_id, user_id, timeout)
+SELECT callfilterid, typeval, nullif(CAST(ringseconds AS integer), 0) FROM w_callfiltermember WHERE bstype = 'boss';
+
+INSERT INTO confd_callfilter_surrogate (member_id, callfilter_id, user_id, position)
+SELECT id, callfilterid, typeval, row_number() OVER (PARTITION BY callfilterid ORDER BY CAST(priority AS integer), CAST(id AS integer)) - 1
+FROM w_callfiltermember WHERE bstype = 'secretary';
+
+-- decide is switched on for the surrogate there, and off here: dial the code once more
+SELECT f.tenant_uuid, 'call filter ' || f.name || ', user ' || m.typeval FROM w_callfiltermember m JOIN confd_callfilter f ON f.id = m.callfilterid
+WHERE m.bstype = 'secretary' AND m.active = '1';
+
+-- leave switchboard because its tenant is not there
+SELECT rowid, tenant_uuid, name FROM w_switchboard WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);
+
+INSERT INTO confd_switchboard (uuid, tenant_uuid, name, timeout, queue_music_on_hold, waiting_room_music_on_hold)
+SELECT s.uuid, s.tenant_uuid, s.name, nullif(CAST(s.timeout AS integer), 0),
+    (SELECT m.name FROM confd_moh m WHERE m.uuid = s.queue_moh_uuid AND m.tenant_uuid = s.tenant_uuid),
+    (SELECT m.name FROM confd_moh m WHERE m.uuid = s.hold_moh_uuid AND m.tenant_uuid = s.tenant_uuid)
+FROM w_switchboard s;
+
+-- leave switchboard_member_user because the switchboard or the user is not there, or they are of different tenants
+SELECT m.rowid, s.tenant_uuid, 'switchboard ' || m.switchboard_uuid || ', user ' || m.user_uuid FROM w_switchboard_member_user m
+LEFT JOIN confd_switchboard s ON s.uuid = m.switchboard_uuid LEFT JOIN confd_user u ON u.uuid = m.user_uuid
+WHERE s.uuid IS NULL OR u.tenant_uuid IS NOT s.tenant_uuid;
+
+INSERT INTO confd_switchboard_user (switchboard_uuid, user_id)
+SELECT DISTINCT m.switchboard_uuid, u.id FROM w_switchboard_member_user m JOIN confd_user u ON u.uuid = m.user_uuid;
+
 -- leave callerid because its owner is not there, or not here yet
 SELECT rowid, NULL, type || ' ' || typeval FROM w_callerid WHERE mode <> '' AND NOT (type = 'group' AND typeval IN (SELECT id FROM confd_group)
-    OR type = 'incall' AND typeval IN (SELECT id FROM confd_incall));
+    OR type = 'incall' AND typeval IN (SELECT id FROM confd_incall)
+    OR type = 'callfilter' AND typeval IN (SELECT id FROM confd_callfilter));
 
 -- leave conference because its tenant is not there
 SELECT rowid, tenant_uuid, name FROM w_conference WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);

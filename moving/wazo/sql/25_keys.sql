@@ -47,12 +47,15 @@ SELECT d.func_key_id, CASE f.var_name WHEN 'togglerecord' THEN 'onlinerec' ELSE 
     CASE f.var_name WHEN 'togglerecord' THEN '{}' WHEN 'atxfer' THEN '{"transfer":"attended"}' ELSE '{"transfer":"blind"}' END, NULL
 FROM w_func_key_dest_features d JOIN w_features f ON f.id = d.features_id;
 
+INSERT INTO w_does
+SELECT func_key_id, 'bsfilter', json_object('filter_member_id', CAST(filtermember_id AS integer)), 'filter_member_id' FROM w_func_key_dest_bsfilter;
+
 CREATE UNIQUE INDEX w_does_key ON w_does (func_key_id);
 
 -- leave func_key_mapping because the template is not there
 SELECT rowid, NULL, template_id || ', ' || position FROM w_func_key_mapping WHERE template_id NOT IN (SELECT id FROM confd_func_key_template);
 
--- decide does what is not there, or not here yet (queues, agents, call filters), and is left out
+-- decide does what is not there, or not here yet (queues, agents), and is left out
 SELECT t.tenant_uuid, coalesce('user ' || t.user_id, t.name) || ', key ' || m.position FROM w_func_key_mapping m JOIN confd_func_key_template t ON t.id = m.template_id
 WHERE NOT EXISTS (SELECT 1 FROM w_does d LEFT JOIN w_object o ON o.target = d.target AND o.key = CAST(json_extract(d.keys, '$.' || d.target) AS text)
     WHERE d.func_key_id = m.func_key_id AND (d.target IS NULL OR o.tenant_uuid = t.tenant_uuid));
@@ -62,7 +65,7 @@ SELECT m.rowid, t.tenant_uuid, coalesce('user ' || t.user_id, t.name) || ', key 
 WHERE NOT EXISTS (SELECT 1 FROM w_does d LEFT JOIN w_object o ON o.target = d.target AND o.key = CAST(json_extract(d.keys, '$.' || d.target) AS text)
     WHERE d.func_key_id = m.func_key_id AND (d.target IS NULL OR o.tenant_uuid = t.tenant_uuid));
 
-INSERT INTO confd_func_key (template_id, place, blf, label, type, keys, user_id, group_id, paging_id, conference_id, parking_lot_id)
+INSERT INTO confd_func_key (template_id, place, blf, label, type, keys, user_id, group_id, paging_id, conference_id, filter_member_id, parking_lot_id)
 SELECT m.template_id, m.position, m.blf = 't', m.label, d."type", d.keys, json_extract(d.keys, '$.user_id'), json_extract(d.keys, '$.group_id'),
-    json_extract(d.keys, '$.paging_id'), json_extract(d.keys, '$.conference_id'), json_extract(d.keys, '$.parking_lot_id')
+    json_extract(d.keys, '$.paging_id'), json_extract(d.keys, '$.conference_id'), json_extract(d.keys, '$.filter_member_id'), json_extract(d.keys, '$.parking_lot_id')
 FROM w_func_key_mapping m JOIN w_does d ON d.func_key_id = m.func_key_id ORDER BY CAST(m.template_id AS integer), CAST(m.position AS integer);
