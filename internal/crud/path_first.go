@@ -56,9 +56,9 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 			words, all = append(words, segment), append(all, segment)
 			continue
 		}
-		t := e.byPath[strings.Join(all, "/")]
-		if t == nil {
-			t = e.tableAt(words)
+		t := e.tableAt(words)
+		if below := e.byPath[strings.Join(all, "/")]; below != nil && len(words) > 0 { // of objects below others
+			t = below
 		}
 		makes := i == len(segments)-1 && r.Op().Method == http.MethodPost // what it names is not there yet
 		if t != nil && !makes && slices.Contains(t.entity().Only, "read") {
