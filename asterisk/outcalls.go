@@ -99,7 +99,7 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		steps = append(steps, step{"Gosub", "ringfence-record,s,1(,2)"})
 		for _, one := range o.Trunks {
 			if dial := p.dialBy(one.ID, o.TenantUUID); dial != "" {
-				steps = append(steps, p.tryTrunk(one.ID, dial+","+seconds+",${RINGFENCE_CALLER_OPTIONS}"+hides, limited[o.TenantUUID])...)
+				steps = append(steps, p.tryTrunk(one.ID, dial+","+seconds+",${RINGFENCE_CALLER_OPTIONS}${RINGFENCE_ANNOUNCES}"+hides, limited[o.TenantUUID])...)
 			}
 		}
 		p.writeEntry(w, entry{exten: id, about: o.Name, steps: append(steps, step{"Goto", "ringfence-outgoing,full,1"})})

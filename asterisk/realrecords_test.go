@@ -11,13 +11,16 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/cdr"
 	"github.com/ringfence/ringfence/callrecords"
+	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
 // A call has its record, whether the gateway has heard of it or was away when it ended; and no call has two.
 func TestRealCallRecords(t *testing.T) {
-	a := startReal(t, office(t))
+	s := office(t)
+	s.Announcements = []*confdsvc.RecordingAnnouncements{{TenantUUID: acme, Start: new("beep")}}
+	a := startReal(t, s)
 	a.apply()
 	db := storetest.SQLite(t)
 	if _, err := db.Exec(t.Context(), `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $1, 'acme', 'acme')`, acme); err != nil {
@@ -96,6 +99,7 @@ func TestRealCallRecords(t *testing.T) {
 		}
 		return ""
 	}
+	a.said("Playing 'beep") // which the called hears
 	wait(t, "something is recorded", func() bool { return recorded() != "" }, nil)
 	a.rest("alice dials 102 at last", "answer", phones)
 	has(4)

@@ -143,14 +143,19 @@ func TestRealTeams(t *testing.T) {
 	if _, got := desk.dial("*381"); got < 400 {
 		t.Errorf("who is no member takes a call: %d", got)
 	}
-	taken, got := bobPhone.dial("*381")
-	if got != 200 {
-		t.Fatalf("Bob takes it: %d\n%s", got, a.log()[a.read:])
+	takes := func(who *phone) *call {
+		t.Helper()
+		c, got := who.dial("*381")
+		if got != 200 {
+			t.Fatalf("%s takes a call: %d", who.name, got)
+		}
+		return c
 	}
-	a.said("bridge")
+	taken := takes(bobPhone)
+	a.said("basic-bridge")
 	taken.hangUp()
 	first.ended()
-	taken, _ = carolPhone.dial("*381")
+	taken = takes(carolPhone)
 	bobPhone.shows("*381", "terminated")
 	second.hangUp()
 	taken.ended()

@@ -82,14 +82,17 @@ const aboutMedia = "Each time that somebody hears it is in the audit."
 // recordingOperations are those of the recordings of a tenant's calls, and of one's own.
 func (s *Service) recordingOperations() []rest.Operation {
 	const one, media = "/cdr/{cdr_id}/recordings/{recording_uuid}/media", "cdr.{cdr_id}.recordings.{recording_uuid}.media."
-	base := rest.Operation{Tag: "cdr", Tenanted: true, Statuses: []int{http.StatusNotFound}}
-	hear, mine, drop := base, base, base
-	hear.Method, hear.Path, hear.Access, hear.ID, hear.Summary = http.MethodGet, one, "call-logd."+media+"read", "read_recording_media", "Hear what was recorded of a call"
-	hear.Success, hear.Produces, hear.Description, hear.Handle = http.StatusOK, "audio/wav", aboutMedia, s.hear(false)
-	mine.Method, mine.Path, mine.Access, mine.ID = http.MethodGet, "/users/me"+one, "call-logd.users.me."+media+"read", "read_my_recording_media"
-	mine.Summary, mine.Success, mine.Produces, mine.Description, mine.Handle = "Hear what was recorded of one's own call", http.StatusOK, "audio/wav", aboutMedia, s.hear(true)
-	drop.Method, drop.Path, drop.Access, drop.ID, drop.Summary = http.MethodDelete, one, "call-logd."+media+"delete", "delete_recording_media", "Delete what was recorded of a call"
-	drop.Success, drop.Handle = http.StatusNoContent, s.drop
+	hear := rest.Operation{
+		Method: http.MethodGet, Path: one, Access: "call-logd." + media + "read", ID: "read_recording_media", Tag: "cdr", Tenanted: true,
+		Summary: "Hear what was recorded of a call", Description: aboutMedia, Success: http.StatusOK, Produces: "audio/wav",
+		Statuses: []int{http.StatusNotFound}, Handle: s.hear(false),
+	}
+	mine, drop := hear, hear
+	mine.Path, mine.Access, mine.ID = "/users/me"+one, "call-logd.users.me."+media+"read", "read_my_recording_media"
+	mine.Summary, mine.Handle = "Hear what was recorded of one's own call", s.hear(true)
+	drop.Method, drop.Access, drop.ID = http.MethodDelete, "call-logd."+media+"delete", "delete_recording_media"
+	drop.Summary = "Delete what was recorded of a call"
+	drop.Success, drop.Produces, drop.Description, drop.Handle = http.StatusNoContent, "", "", s.drop
 	return []rest.Operation{hear, mine, drop}
 }
 

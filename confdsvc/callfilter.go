@@ -9,20 +9,21 @@ import (
 
 // CallFilter lets some users, the surrogates, take the calls to another, the recipient.
 type CallFilter struct {
-	ID                ID      `db:"id" json:"id" readOnly:"true"`
-	TenantUUID        string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name              string  `db:"name" json:"name" required:"true" maxLength:"128" example:"Management" doc:"No other call filter of the tenant has it."`
-	Strategy          string  `db:"strategy" json:"strategy" required:"true" enum:"all-recipients-then-linear-surrogates,all-recipients-then-all-surrogates,all-surrogates-then-all-recipients,linear-surrogates-then-all-recipients,all" doc:"Who rings first, and whether surrogates ring at once or one after the other."` //nolint:lll // a tag cannot be wrapped
+	ID         ID     `db:"id" json:"id" readOnly:"true"`
+	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name       string `db:"name" json:"name" required:"true" maxLength:"128" example:"Management" doc:"No other call filter of the tenant has it."`
+	//nolint:lll // a tag cannot be wrapped
+	Strategy          string  `db:"strategy" json:"strategy" required:"true" enum:"all-recipients-then-linear-surrogates,all-recipients-then-all-surrogates,all-surrogates-then-all-recipients,linear-surrogates-then-all-recipients,all" doc:"Who rings first, and whether surrogates ring at once or one after the other."`
 	Source            string  `db:"source" json:"source" required:"true" enum:"internal,external,all" doc:"Which calls are filtered."`
 	CallerIDMode      *string `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName      *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
-	SurrogatesTimeout *int64  `db:"surrogates_timeout" json:"surrogates_timeout" minimum:"0" maximum:"2147483647" doc:"How long they ring, in seconds. 0 and null: as long as each rings."`
+	SurrogatesTimeout *int64  `db:"surrogates_timeout" json:"surrogates_timeout" minimum:"0" maximum:"2147483647" doc:"In seconds; 0 and null: as the recipient."`
 	Description       *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	Enabled           bool    `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
 	Recipients FilterRecipients    `json:"recipients" readOnly:"true" doc:"Whose calls are filtered: one user."`
-	Surrogates FilterSurrogates    `json:"surrogates" readOnly:"true" doc:"Who takes the calls, each while the filter is switched on for them: by a code, or a function key."`
+	Surrogates FilterSurrogates    `json:"surrogates" readOnly:"true" doc:"Who takes the calls, while the filter is on for them."`
 	Fallbacks  CallFilterFallbacks `json:"fallbacks" readOnly:"true"`
 }
 
@@ -38,7 +39,7 @@ type FilterRecipient struct {
 }
 
 type recipientTimeout struct {
-	Timeout *int64 `db:"timeout" json:"timeout" joining:"true" minimum:"0" maximum:"2147483647" doc:"How long they ring, in seconds. 0 and null: as long as without a filter."`
+	Timeout *int64 `db:"timeout" json:"timeout" joining:"true" minimum:"0" maximum:"2147483647" doc:"In seconds; 0 and null: as without a filter."`
 }
 
 // FilterSurrogates are the users who take the calls, in their order.
@@ -117,24 +118,4 @@ func declareCallFilters(e *crud.Engine) {
 			return losesFilterKeys(ctx, c, pair.Request, "callfilter_id = $1 AND user_id = $2", pair.Left.ID, pair.Right.ID)
 		}),
 	}.On(e)
-}
-
-// oneRecipient refuses a second recipient.
-func oneRecipient(ctx context.Context, c store.Conn, pairs []*crud.Pair[CallFilter, User]) error {
-	there, err := store.Get[int](ctx, c, "SELECT count(*) FROM confd_callfilter_recipient WHERE callfilter_id = $1", pairs[0].Left.ID)
-	if err == nil && there+len(pairs) > 1 {
-		err = style.NotPermitted("Cannot associate more than one recipient.")
-	}
-	return err
-}
-
-// isNotBoth refuses a user who is in the table already, on the other side of the same filter.
-func isNotBoth(table string) crud.Check[CallFilter, User] {
-	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[CallFilter, User]) error {
-		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+table+" WHERE callfilter_id = $1 AND user_id = $2", pair.Left.ID, pair.Right.ID)
-		if err == nil && n > 0 {
-			err = style.Associated("User", "CallFilter", "user_id", pair.Right.ID, "call_filter_id", pair.Left.ID)
-		}
-		return err
-	})
 }

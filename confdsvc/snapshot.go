@@ -44,6 +44,7 @@ type Snapshot struct {
 	PhoneNumbers    []*PhoneNumber
 	Emergencies     []*EmergencyNumber
 	Blocked         []*BlocklistNumber
+	Announcements   []*RecordingAnnouncements
 	// Endpoints have the options of their templates.
 	Endpoints []*EndpointSIP
 
@@ -149,6 +150,11 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.PhoneNumbers, nil),
 		withLinks(&s.Emergencies),
 		rows(&s.Blocked, nil),
+		func(ctx context.Context, c store.Conn, _ *crud.Engine) (err error) {
+			s.Announcements, err = store.Select[*RecordingAnnouncements](ctx, c,
+				`SELECT tenant_uuid, recording_start, recording_stop FROM confd_recording_announcements ORDER BY tenant_uuid`)
+			return err
+		},
 		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
 		s.mergeTemplates,
 		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),

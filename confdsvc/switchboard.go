@@ -11,14 +11,16 @@ import (
 
 // Switchboard keeps calls waiting until one of its members takes them.
 type Switchboard struct {
-	ID          ID      `db:"id" json:"-" readOnly:"true"`
-	UUID        string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
-	TenantUUID  string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name        string  `db:"name" json:"name" required:"true" maxLength:"128" example:"Reception"`
-	Timeout     *int64  `db:"timeout" json:"timeout" minimum:"1" maximum:"2147483647" doc:"For how many seconds a call waits. Null: 3 hours, which is the longest."`
-	QueueMusic  *string `db:"queue_music_on_hold" json:"queue_music_on_hold" maxLength:"128" names:"moh.name" example:"moh-acme-5f9b2a8e-3c1d-4e7a-9b60-2d8f4c6a1e03" doc:"What callers hear that wait."`
+	ID         ID     `db:"id" json:"-" readOnly:"true"`
+	UUID       string `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name       string `db:"name" json:"name" required:"true" maxLength:"128" example:"Reception"`
+	Timeout    *int64 `db:"timeout" json:"timeout" minimum:"1" maximum:"2147483647" doc:"How long a call waits, in seconds. Null: 3 hours."`
+	//nolint:lll // a tag cannot be wrapped
+	QueueMusic *string `db:"queue_music_on_hold" json:"queue_music_on_hold" maxLength:"128" names:"moh.name" example:"moh-acme-5f9b2a8e-3c1d-4e7a-9b60-2d8f4c6a1e03" doc:"What callers hear that wait."`
+	//nolint:lll // a tag cannot be wrapped
 	WaitingRoom *string `db:"waiting_room_music_on_hold" json:"waiting_room_music_on_hold" maxLength:"128" names:"moh.name" example:"moh-acme-5f9b2a8e-3c1d-4e7a-9b60-2d8f4c6a1e03" doc:"What callers hear whom a member has put back."`
-	Code        *string `json:"code" readOnly:"true" example:"*381" doc:"What members dial to take the call that waits longest. Null: the code switchboard is disabled."`
+	Code        *string `json:"code" readOnly:"true" example:"*381" doc:"What members dial to take the first call. Null: the service code is disabled."`
 	crud.Hrefs
 
 	Extensions []ExtensionRef       `json:"extensions" readOnly:"true" doc:"Always empty: incoming calls lead to a switchboard."`

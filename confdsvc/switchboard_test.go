@@ -44,7 +44,8 @@ func TestSwitchboard(t *testing.T) {
 		c.Do(http.MethodDelete, "/moh/"+music.Text("uuid"), nil).Want(http.StatusNoContent)
 		got := c.Get(path).Object()
 		if len(at(got, "members.users").([]any)) != 1 || at(got, "members.users.0.firstname") != "Bo" || got["queue_music_on_hold"] != nil ||
-			got["waiting_room_music_on_hold"] != nil || got["code"] != "*381" || at(got, "incalls.0.id") != incall["id"] || at(got, "fallbacks.noanswer_destination.user_firstname") != "Bo" {
+			got["waiting_room_music_on_hold"] != nil || got["code"] != "*381" ||
+			at(got, "incalls.0.id") != incall["id"] || at(got, "fallbacks.noanswer_destination.user_firstname") != "Bo" {
 			t.Errorf("%v", got)
 		}
 		if got := c.Get("/incalls/" + incall.Text("id")).Object(); at(got, "destination.switchboard_name") != "Reception" {

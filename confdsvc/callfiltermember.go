@@ -80,3 +80,23 @@ func losesFilterKeys(ctx context.Context, c store.Conn, r *rest.Request, conditi
 	}
 	return err
 }
+
+// oneRecipient refuses a second recipient.
+func oneRecipient(ctx context.Context, c store.Conn, pairs []*crud.Pair[CallFilter, User]) error {
+	there, err := store.Get[int](ctx, c, "SELECT count(*) FROM confd_callfilter_recipient WHERE callfilter_id = $1", pairs[0].Left.ID)
+	if err == nil && there+len(pairs) > 1 {
+		err = style.NotPermitted("Cannot associate more than one recipient.")
+	}
+	return err
+}
+
+// isNotBoth refuses a user who is in the table already, on the other side of the same filter.
+func isNotBoth(table string) crud.Check[CallFilter, User] {
+	return crud.Each(func(ctx context.Context, c store.Conn, pair *crud.Pair[CallFilter, User]) error {
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+table+" WHERE callfilter_id = $1 AND user_id = $2", pair.Left.ID, pair.Right.ID)
+		if err == nil && n > 0 {
+			err = style.Associated("User", "CallFilter", "user_id", pair.Right.ID, "call_filter_id", pair.Left.ID)
+		}
+		return err
+	})
+}
