@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
@@ -49,7 +50,7 @@ func writeFilters(p *plan, w *conf.Writer) {
 		if !f.Enabled || len(surrogates) == 0 {
 			continue
 		}
-		may := surrogates[:len(surrogates):len(surrogates)]
+		may := slices.Clip(surrogates)
 		for _, r := range f.Recipients.Users {
 			u := p.users[confdsvc.ID(r.ID)]
 			if u == nil || u.TenantUUID != f.TenantUUID {

@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/confdsvc"
@@ -44,23 +45,25 @@ func StateOf(u *confdsvc.User) []userstate.State {
 
 // recorded returns which calls of a user are recorded: 1 is all of them, as telephones switch it; otherwise there is a digit for each kind.
 func recorded(u *confdsvc.User) string {
-	kinds := ""
+	var kinds strings.Builder
 	for _, kind := range []struct {
 		is    bool
 		digit string
 	}{
-		{u.CallRecordOutgoingExternalEnabled, "2"}, {u.CallRecordOutgoingInternalEnabled, "3"},
-		{u.CallRecordIncomingExternalEnabled, "4"}, {u.CallRecordIncomingInternalEnabled, "5"},
+		{u.CallRecordOutgoingExternalEnabled, "2"},
+		{u.CallRecordOutgoingInternalEnabled, "3"},
+		{u.CallRecordIncomingExternalEnabled, "4"},
+		{u.CallRecordIncomingInternalEnabled, "5"},
 	} {
 		if kind.is {
-			kinds += kind.digit
+			kinds.WriteString(kind.digit)
 		}
 	}
-	switch kinds {
+	switch kinds.String() {
 	case "":
 		return "0"
 	case "2345":
 		return "1"
 	}
-	return kinds
+	return kinds.String()
 }
