@@ -213,8 +213,15 @@ func (p *plan) outcallFault(o *confdsvc.Outcall) string {
 
 // dialBy returns what calls the number RINGFENCE_NUMBER by a trunk, or "" if the trunk has a fault or is another tenant's.
 func (p *plan) dialBy(id confdsvc.ID, tenantUUID string) string {
-	if t := p.trunks[id]; t == nil || t.TenantUUID != tenantUUID {
+	t := p.trunks[id]
+	if t == nil || t.TenantUUID != tenantUUID {
 		return ""
+	}
+	if x := p.iaxOf(t); x != nil {
+		if x.Type == "user" { // which only calls in
+			return ""
+		}
+		return "IAX2/" + x.Name + "/${RINGFENCE_NUMBER}"
 	}
 	if e := p.endpoints[p.TrunkSIP[id]]; e != nil {
 		return "PJSIP/${RINGFENCE_NUMBER}@" + e.Name

@@ -18,25 +18,27 @@ type plan struct {
 	*confdsvc.Snapshot
 	options Options
 
-	contexts    map[string]*confdsvc.Context // by name
-	contextIDs  map[confdsvc.ID]*confdsvc.Context
-	users       map[confdsvc.ID]*confdsvc.User
-	lines       map[confdsvc.ID]*confdsvc.Line
-	extensions  map[confdsvc.ID]*confdsvc.Extension
-	voicemails  map[confdsvc.ID]*confdsvc.Voicemail
-	groups      map[confdsvc.ID]*confdsvc.Group
-	music       map[string]*confdsvc.MOH // by name
-	musicUUIDs  map[string]*confdsvc.MOH
-	sounds      map[[2]string]*confdsvc.Sound // by tenant and name of the category
-	schedules   map[confdsvc.ID]*confdsvc.Schedule
-	menus       map[confdsvc.ID]*confdsvc.IVR
-	conferences map[confdsvc.ID]*confdsvc.Conference
-	trunks      map[confdsvc.ID]*confdsvc.Trunk
-	parking     map[string][]*confdsvc.ParkingLot // the lots that have a number in a context, by its name
-	endpoints   map[string]*confdsvc.EndpointSIP  // by UUID, also those with which nobody can telephone, as the next
-	customs     map[confdsvc.ID]*confdsvc.EndpointCustom
-	transports  map[string]bool   // the names of those that are written
-	features    map[string]string // the numbers, or patterns, of feature codes, by feature
+	contexts     map[string]*confdsvc.Context // by name
+	contextIDs   map[confdsvc.ID]*confdsvc.Context
+	users        map[confdsvc.ID]*confdsvc.User
+	lines        map[confdsvc.ID]*confdsvc.Line
+	extensions   map[confdsvc.ID]*confdsvc.Extension
+	voicemails   map[confdsvc.ID]*confdsvc.Voicemail
+	groups       map[confdsvc.ID]*confdsvc.Group
+	music        map[string]*confdsvc.MOH // by name
+	musicUUIDs   map[string]*confdsvc.MOH
+	sounds       map[[2]string]*confdsvc.Sound // by tenant and name of the category
+	schedules    map[confdsvc.ID]*confdsvc.Schedule
+	menus        map[confdsvc.ID]*confdsvc.IVR
+	conferences  map[confdsvc.ID]*confdsvc.Conference
+	trunks       map[confdsvc.ID]*confdsvc.Trunk
+	parking      map[string][]*confdsvc.ParkingLot // the lots that have a number in a context, by its name
+	endpoints    map[string]*confdsvc.EndpointSIP  // by UUID, also those with which nobody can telephone, as the next
+	customs      map[confdsvc.ID]*confdsvc.EndpointCustom
+	iax          map[confdsvc.ID]*confdsvc.EndpointIAX
+	registersIAX map[confdsvc.ID]*confdsvc.RegisterIAX
+	transports   map[string]bool   // the names of those that are written
+	features     map[string]string // the numbers, or patterns, of feature codes, by feature
 	// entries are what each context holds, by its name.
 	entries map[string][]entry
 	// leads are the entries, by context and number, that lead somewhere; patterns are those of them that are patterns, by context.
@@ -126,6 +128,8 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	}
 	p.endpoints = index(s.Endpoints, func(e *confdsvc.EndpointSIP) string { return e.UUID }, nil)
 	p.customs = index(s.Customs, func(e *confdsvc.EndpointCustom) confdsvc.ID { return e.ID }, nil)
+	p.iax = index(s.EndpointsIAX, func(x *confdsvc.EndpointIAX) confdsvc.ID { return x.ID }, nil)
+	p.registersIAX = index(s.RegistersIAX, func(r *confdsvc.RegisterIAX) confdsvc.ID { return r.ID }, nil)
 	for _, t := range s.Transports {
 		p.transports[t.Name] = p.transportFault(t) == ""
 	}

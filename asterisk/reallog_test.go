@@ -63,6 +63,7 @@ var expected = []expectation{
 	// Of the test's own folders, which have only what the generated files need.
 	expect(`NOTICE.* loader\.c: \d+ modules will be loaded`, "how a start is told"),
 	expect(`WARNING.* loader\.c: Some non-required modules`, "modules that Asterisk's own defaults load, and this machine has not"),
+	expect(`NOTICE.* chan_iax2\.c: Ignoring bind(port|addr) on reload`, "it listens where it does until it starts anew"),
 	expect(`loader\.c: .*declined to load`, "a module whose own file the test's folder has not"),
 	expect(`NOTICE.* cdrel_custom/config\.c: `, "how the file of records is told"),
 	expect(`NOTICE.* cdr_manager\.c: Added mapping`, "how the fields of records are told"),

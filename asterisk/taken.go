@@ -30,7 +30,7 @@ func (t Taken) Add(file, name, why string) {
 const OwnFile = "Asterisk's own file"
 
 // optional are generated files that Asterisk reads only if somebody has its own file of that name load them.
-var optional = []string{"hep.conf"}
+var optional = []string{"hep.conf", "iax.conf"}
 
 // besideOf are further files of Asterisk whose sections meet those of a generated one.
 var besideOf = map[string][]string{"pjsip.conf": {"pjsip_wizard.conf"}}

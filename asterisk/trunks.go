@@ -30,6 +30,8 @@ func (p *plan) namedTrunk(t *confdsvc.Trunk) leftout.Omission {
 		o.Name = e.Name
 	} else if c := p.customs[p.TrunkCustom[t.ID]]; c != nil {
 		o.Name = c.Interface
+	} else if x := p.iaxOf(t); x != nil {
+		o.Name = x.Name
 	}
 	return o
 }
@@ -42,6 +44,9 @@ func (p *plan) trunkFault(t *confdsvc.Trunk) string {
 	}
 	if c := p.customs[p.TrunkCustom[t.ID]]; c != nil && c.TenantUUID == t.TenantUUID {
 		return p.customFault(c)
+	}
+	if x := p.iaxOf(t); x != nil {
+		return p.iaxFault(x)
 	}
 	return "it has no endpoint of its tenant"
 }

@@ -8,7 +8,9 @@ import (
 
 func init() {
 	samples["access_features"] = crudtest.Resource{
-		Minimal: func(_ *crudtest.Client, n int) object { return object{"host": fmt.Sprintf("192.0.2.%d/32", n), "feature": "phonebook"} },
-		Values:  func(n int) object { return object{"host": fmt.Sprintf("2001:db8::%x", n)} },
+		Minimal: func(_ *crudtest.Client, n int) object {
+			return object{"host": fmt.Sprintf("192.0.2.%d/32", n), "feature": "phonebook"}
+		},
+		Values: func(n int) object { return object{"host": fmt.Sprintf("2001:db8::%x", n)} },
 	}
 }

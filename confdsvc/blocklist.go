@@ -58,7 +58,7 @@ func declareBlocklist(e *crud.Engine) {
 		Order: columns, Filters: columns, Search: []string{"number", "label"},
 		Matches: map[string]crud.Match{"user_uuid": {Condition: "user_id IN (SELECT u.id FROM {confd_user} u WHERE u.uuid = %s)", Type: "uuid"}},
 		Virtual: map[string]string{
-			"user_uuid": "SELECT CAST(u.uuid AS text) FROM {confd_user} u WHERE u.id = confd_blocklist_number.user_id",
+			"user_uuid":      "SELECT CAST(u.uuid AS text) FROM {confd_user} u WHERE u.id = confd_blocklist_number.user_id",
 			"user_firstname": ofUser("firstname"), "user_lastname": ofUser("lastname"),
 		},
 		Readable: func(r *rest.Request, add func(value any) string) string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -72,6 +73,12 @@ func declareExternalApps(e *crud.Engine) {
 		Keys: []string{"uuid"}, Names: []string{"name"}, Only: []string{"list", "read", "update", "delete"},
 		About: "What programs elsewhere keep for a tenant.", Lists: []string{"name", "label"},
 		Order: []string{"name"}, Filters: []string{"name"}, Search: []string{"name"},
+		Present: func(_ context.Context, _ store.Conn, _ string, apps []*ExternalApp) error {
+			for _, app := range apps {
+				app.Links[0].Href = e.Prefix + "/external/apps/" + url.PathEscape(app.Name)
+			}
+			return nil
+		},
 	})
 	e.Add(rest.Operation{
 		Method: http.MethodPost, Path: "/external/apps/{app_name}", Access: "confd.external.apps.{app_name}.create", ID: "create_external_app",

@@ -15,12 +15,6 @@ type (
 		Number string `json:"number" example:"9001"`
 		crud.Hrefs
 	}
-	// EndpointIAXRef is an IAX endpoint as its trunk shows it.
-	EndpointIAXRef struct {
-		ID   int64  `json:"id"`
-		Name string `json:"name"`
-		crud.Hrefs
-	}
 	// EndpointSCCPRef is an SCCP endpoint as its line shows it.
 	EndpointSCCPRef struct {
 		ID int64 `json:"id"`
@@ -31,11 +25,6 @@ type (
 		ID    int64   `json:"id"`
 		Name  string  `json:"name"`
 		Label *string `json:"label"`
-		crud.Hrefs
-	}
-	// RegisterIAXRef is a registration by IAX as its trunk shows it.
-	RegisterIAXRef struct {
-		ID int64 `json:"id"`
 		crud.Hrefs
 	}
 )

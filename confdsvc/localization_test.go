@@ -16,7 +16,9 @@ func init() {
 		Minimal: func(_ *crudtest.Client, n int) object { return object{"country": []string{"FR", "DE", "CA"}[n%3]} },
 	}}
 	documentSamples["recordings/announcements"] = crudtest.Document{Resource: crudtest.Resource{
-		Minimal: func(_ *crudtest.Client, n int) object { return object{"recording_start": []string{"beep", "beeperr", "hello"}[n%3]} },
+		Minimal: func(_ *crudtest.Client, n int) object {
+			return object{"recording_start": []string{"beep", "beeperr", "hello"}[n%3]}
+		},
 	}}
 }
 

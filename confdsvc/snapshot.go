@@ -45,6 +45,8 @@ type Snapshot struct {
 	Emergencies     []*EmergencyNumber
 	Blocked         []*BlocklistNumber
 	Announcements   []*RecordingAnnouncements
+	EndpointsIAX    []*EndpointIAX
+	RegistersIAX    []*RegisterIAX
 	// Endpoints have the options of their templates.
 	Endpoints []*EndpointSIP
 
@@ -52,6 +54,9 @@ type Snapshot struct {
 	// Sections are the options that are stored of sections of Asterisk's own files, by their paths: see [Snapshot.Section].
 	Sections map[string]map[string]string
 	Zones    []ZoneMessage
+	// IAXCodecs are the options of iax.conf that choose codecs, in their order, and IAXLimits how many calls may come from where by IAX.
+	IAXCodecs [][]string
+	IAXLimits []CallNumberLimit
 
 	Includes             map[ID][]ID     // contexts that a context includes, in order
 	UserLines            map[ID][]ID     // the lines of a user, the main one first
@@ -61,6 +66,8 @@ type Snapshot struct {
 	LineCustom           map[ID]ID       // the custom endpoint of a line
 	TrunkSIP             map[ID]string   // the SIP endpoint of a trunk
 	TrunkCustom          map[ID]ID       // the custom endpoint of a trunk
+	TrunkIAX             map[ID]ID       // the IAX endpoint of a trunk
+	TrunkRegister        map[ID]ID       // the registration of a trunk by IAX
 	UserVoicemail        map[ID]ID       // the voicemail of a user
 	GroupExtensions      map[string][]ID // the numbers of a group
 	GroupUsers           map[string][]ID // the members of a group that are users, in order
@@ -155,6 +162,10 @@ func (s *Snapshot) parts() []reading {
 				`SELECT tenant_uuid, recording_start, recording_stop FROM confd_recording_announcements ORDER BY tenant_uuid`)
 			return err
 		},
+		rows(&s.EndpointsIAX, nil),
+		rows(&s.RegistersIAX, nil),
+		document(func(general *IAXGeneral) { s.IAXCodecs = general.Ordered.V }),
+		document(func(limits *IAXCallNumberLimits) { s.IAXLimits = limits.Items.V }),
 		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
 		s.mergeTemplates,
 		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),
@@ -168,6 +179,8 @@ func (s *Snapshot) parts() []reading {
 		ones(lineCustom, &s.LineCustom),
 		ones(trunkSIP, &s.TrunkSIP),
 		ones(trunkCustom, &s.TrunkCustom),
+		ones(trunkIAX, &s.TrunkIAX),
+		ones(trunkRegisterIAX, &s.TrunkRegister),
 		ones(userVoicemail, &s.UserVoicemail),
 		lists(groupExtensions, &s.GroupExtensions),
 		lists(groupUsers, &s.GroupUsers),

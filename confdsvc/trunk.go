@@ -62,13 +62,13 @@ func init() {
 func declareTrunks(e *crud.Engine) {
 	columns := []string{"id", "context", "description", "name", "label", "outgoing_caller_id_format"}
 	const endpoint = ` FROM {confd_trunk_endpoint} te LEFT JOIN {confd_endpoint_sip} s ON s.uuid = te.sip_uuid
-		LEFT JOIN {confd_endpoint_custom} o ON o.id = te.custom_id WHERE te.trunk_id = confd_trunk.id`
+		LEFT JOIN {confd_endpoint_custom} o ON o.id = te.custom_id LEFT JOIN {confd_endpoint_iax} i ON i.id = te.iax_id WHERE te.trunk_id = confd_trunk.id`
 	crud.Collect(e, crud.Resource[Trunk]{
 		Path: "trunks", Singular: "trunk", Param: "trunk_id", Table: "confd_trunk", Keys: []string{"id"},
-		About: "Ways by which calls come in and go out.", Lists: []string{"endpoint_sip", "endpoint_custom", "context"},
+		About: "Ways by which calls come in and go out.", Lists: []string{"endpoint_sip", "endpoint_custom", "endpoint_iax", "context"},
 		Order: columns, Filters: columns, Search: columns, Nested: []string{"endpoint_sip"},
 		Virtual: map[string]string{
-			"name": "SELECT coalesce(s.name, o.interface)" + endpoint, "label": "SELECT s.label" + endpoint, "description": "CAST(NULL AS text)",
+			"name": "SELECT coalesce(s.name, o.interface, i.name)" + endpoint, "label": "SELECT s.label" + endpoint, "description": "CAST(NULL AS text)",
 		},
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Trunk]) error {
 			t := change.New
@@ -108,9 +108,12 @@ func declareTrunkEndpoint[E any](
 	e *crud.Engine, relation crud.Relation[Trunk, E], column string, key func(o *E) any, shown []crud.Show, trunk func(o *E) **EndpointTrunk,
 	more ...crud.Check[Trunk, E],
 ) {
+	if column != "iax_id" { // which a line may have instead, and which do not go with a registration by IAX
+		more = append([]crud.Check[Trunk, E]{notOf[Trunk]("Line", column, key), notRegistered[E]()}, more...)
+	}
 	crud.Link[Trunk, E]{
 		Relation: relation, Table: "confd_trunk_endpoint", RightColumn: column, Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
 		LeftShows: shown, RightShows: []crud.Show{crud.One(trunk)}, LeftDeleted: crud.Cascade,
-		Allow: crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, notOf[Trunk]("Line", column, key), crud.All(more...)),
+		Allow: crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, crud.All(more...)),
 	}.On(e)
 }

@@ -36,6 +36,7 @@ const maxAsked = 20
 // dispensable are the modules without which telephones work all the same, each with what does not.
 var dispensable = map[string]string{
 	"cdr_manager": "records of calls may not come", "cdr_custom": "records of calls may not come", "res_hep": "no signalling is captured (HEP)",
+	"chan_iax2": "no calls go by IAX",
 }
 
 // Reload implements [generation.Asterisk].

@@ -17,6 +17,7 @@ var readers = []reader{
 	{file: "hep.conf", module: "res_hep", optional: true},
 	{file: "confbridge.conf", module: "app_confbridge"},
 	{file: "res_parking.conf", module: "res_parking"},
+	{file: "iax.conf", module: "chan_iax2", optional: true},
 	{file: "extensions.conf", module: "pbx_config"},
 	{file: "queues.conf", module: "app_queue"},
 	{file: "pjsip.conf", module: "res_pjsip"},

@@ -44,6 +44,16 @@ var derived = map[string]func(s *spool, row map[string]*string) error{
 		row["sound"] = &id
 		return nil
 	},
+	"external_app": func(_ *spool, row map[string]*string) error {
+		id := derivedUUID("the external app " + text(row["name"]) + " of " + text(row["tenant_uuid"]))
+		row["uuid"] = &id
+		return nil
+	},
+	"user_external_app": func(_ *spool, row map[string]*string) error {
+		id := derivedUUID("the external app " + text(row["name"]) + " of " + text(row["user_uuid"]))
+		row["uuid"] = &id
+		return nil
+	},
 	"endpoint_sip_section_option": func(_ *spool, row map[string]*string) error {
 		if text(row["key"]) == "callerid" {
 			id := conf.ParseCallerID(text(row["value"]))

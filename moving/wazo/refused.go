@@ -19,8 +19,8 @@ type option struct {
 
 // sectionsOfAsterisk are the sections that are here, below asterisk/.
 var sectionsOfAsterisk = []string{
-	"pjsip/global", "pjsip/system", "rtp/general", "confbridge/wazo_default_bridge", "confbridge/wazo_default_user",
-	"features/general", "features/featuremap", "features/applicationmap",
+	"pjsip/global", "pjsip/system", "rtp/general", "rtp/ice_host_candidates", "hep/general", "confbridge/wazo_default_bridge", "confbridge/wazo_default_user",
+	"features/general", "features/featuremap", "features/applicationmap", "iax/general",
 }
 
 // refuse leaves out the options that our services refuse: Asterisk would not load the section, or would run something by them.
@@ -45,6 +45,8 @@ func refuse(ctx context.Context, tx store.Conn) error {
 			replace(f.name, '.conf', '') || '/' || s.name AS section, coalesce(v.key, '') AS key, v.value
 		FROM w_asterisk_file_variable v JOIN w_asterisk_file_section s ON s.id = v.asterisk_file_section_id JOIN w_asterisk_file f ON f.id = s.asterisk_file_id
 		UNION ALL SELECT 'features', rowid, 'features/' || category, coalesce(var_name, ''), var_val FROM w_features WHERE commented = '0' AND var_val IS NOT NULL
+		UNION ALL SELECT 'staticiax', rowid, 'iax/general', coalesce(var_name, ''), var_val FROM w_staticiax
+			WHERE commented = '0' AND var_val IS NOT NULL AND var_metric = '0' AND var_name <> 'register'
 		ORDER BY 1, 2`)
 	if err != nil {
 		return err

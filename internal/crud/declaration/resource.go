@@ -126,7 +126,7 @@ type Resource[T Pointer] struct {
 	// Beside are an object's own data in other tables, each by the column that refers to the object. They are filled in before
 	// Load, not queried if there are no rows, and written before Save.
 	Beside []Beside[T]
-	// Present adapts objects to the tenant that reads them, after Load. It has no effect on stored data.
+	// Present adapts objects to the tenant that reads them, after Load and with their links. It has no effect on stored data.
 	Present func(ctx context.Context, c store.Conn, tenant string, objects []T) error
 	// Changed runs last in the transaction; Committed runs after the commit, before the reply.
 	Changed   func(ctx context.Context, c store.Conn, change *Change[T]) error

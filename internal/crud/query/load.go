@@ -129,15 +129,13 @@ func (k *Reader[T]) LoadLinks(ctx context.Context, c store.Conn, scope string, o
 
 // adapt shows objects as the tenant that reads them sees them, and where they are.
 func (k *Reader[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []T) error {
-	if k.Present != nil {
-		if err := k.Present(ctx, c, scope, objects); err != nil {
-			return err
-		}
-	}
 	for _, o := range objects {
 		k.locate(o, k.Key(o))
 	}
-	return nil
+	if k.Present == nil {
+		return nil
+	}
+	return k.Present(ctx, c, scope, objects)
 }
 
 // locate sets an object's location, if the service's style shows it.

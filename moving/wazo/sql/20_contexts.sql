@@ -3,10 +3,6 @@
 -- leave tenant because it was deleted
 SELECT rowid, uuid, uuid FROM w_tenant WHERE uuid NOT IN (SELECT uuid FROM auth_tenant);
 
--- decide sounds that tell of recordings, and the country, are not here yet
-SELECT uuid, coalesce(country, '') || ' ' || coalesce(record_start_announcement, '') || ' ' || coalesce(record_stop_announcement, '') FROM w_tenant
-WHERE coalesce(country, record_start_announcement, record_stop_announcement) IS NOT NULL;
-
 -- leave context because its tenant is not there
 SELECT rowid, tenant_uuid, name FROM w_context WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);
 
@@ -96,6 +92,12 @@ SELECT m.uuid, json_group_object(s.key, s.value) FROM w_master m JOIN w_section 
 
 INSERT INTO confd_asterisk_rtp_general (tenant_uuid, options)
 SELECT m.uuid, json_group_object(s.key, s.value) FROM w_master m JOIN w_section s ON s.path = 'rtp/general' GROUP BY m.uuid;
+
+INSERT INTO confd_asterisk_rtp_ice_host_candidates (tenant_uuid, options)
+SELECT m.uuid, json_group_object(s.key, s.value) FROM w_master m JOIN w_section s ON s.path = 'rtp/ice_host_candidates' GROUP BY m.uuid;
+
+INSERT INTO confd_asterisk_hep_general (tenant_uuid, options)
+SELECT m.uuid, json_group_object(s.key, s.value) FROM w_master m JOIN w_section s ON s.path = 'hep/general' GROUP BY m.uuid;
 
 INSERT INTO confd_asterisk_confbridge_wazo_default_bridge (tenant_uuid, options)
 SELECT m.uuid, json_group_object(s.key, s.value) FROM w_master m JOIN w_section s ON s.path = 'confbridge/wazo_default_bridge' GROUP BY m.uuid;

@@ -190,9 +190,6 @@ SELECT rowid, tenant_uuid, id FROM w_trunkfeatures WHERE tenant_uuid NOT IN (SEL
 INSERT INTO confd_trunk (id, tenant_uuid, context, twilio_incoming, outgoing_caller_id_format)
 SELECT id, tenant_uuid, context, twilio_incoming = 't', coalesce(outgoing_caller_id_format, '+E164') FROM w_trunkfeatures;
 
--- decide is an IAX trunk, and IAX is not here: it has no endpoint
-SELECT tenant_uuid, 'trunk ' || id FROM w_trunkfeatures WHERE endpoint_iax_id IS NOT NULL;
-
 INSERT INTO confd_trunk_endpoint (trunk_id, sip_uuid)
 SELECT t.id, e.uuid FROM w_trunkfeatures t JOIN confd_endpoint_sip e ON e.uuid = t.endpoint_sip_uuid AND e.tenant_uuid = t.tenant_uuid
 WHERE e.uuid NOT IN (SELECT sip_uuid FROM confd_line_endpoint WHERE sip_uuid IS NOT NULL) ORDER BY t.rowid ON CONFLICT DO NOTHING;

@@ -1,0 +1,109 @@
+package confdsvc
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Device is a telephone that a provisioning daemon sets up. There is no such daemon here, and so there are no devices: clients read that there are none.
+type Device struct {
+	ID         string  `json:"id" example:"6a36853232fe417b8c06104c7946ff5a" doc:"Its id."`
+	TenantUUID string  `json:"tenant_uuid" format:"uuid"`
+	Status     string  `json:"status" example:"configured" doc:"How far it is set up."`
+	IP         *string `json:"ip" example:"192.0.2.10" doc:"Its address."`
+	MAC        *string `json:"mac" example:"00:00:5e:00:53:01" doc:"Its hardware address."`
+	Vendor     *string `json:"vendor" example:"Example" doc:"Who made it."`
+	Model      *string `json:"model" example:"T1" doc:"Which it is."`
+}
+
+// Wizard says that the installation is set up: nothing else is there to be asked.
+type Wizard struct {
+	Configured   bool              `json:"configured" doc:"Whether it is set up."`
+	Configurable bool              `json:"configurable" doc:"Whether it could be."`
+	Status       map[string]string `json:"configurable_status" doc:"The services that this needs."`
+}
+
+func init() {
+	resources = append(resources, declareDevices, declareWizard)
+	docs["{device_id}"] = "The id of the device."
+	tags["devices"], tags["wizard"] = "Telephones that are set up by a provisioning daemon: there is none here.", "Whether the installation is set up."
+}
+
+// declareDevices adds the operations on devices: of reads the answers where there are none, and of writes why.
+func declareDevices(e *crud.Engine) {
+	list, device := rest.ListOf(rest.SchemaOf[Device](), false), rest.SchemaOf[Device]()
+	nothing := func(title string) rest.Handler {
+		return func(context.Context, *rest.Request) (rest.Reply, error) {
+			return rest.Reply{}, apierr.New(apierr.NotFound, "%s was not found: there is no provisioning here", title)
+		}
+	}
+	never := func(context.Context, *rest.Request) (rest.Reply, error) {
+		return rest.Reply{}, apierr.New(apierr.NotImplemented, "Devices are set up by a provisioning daemon, which is not part of this: set telephones up by their own pages")
+	}
+	empty := func(context.Context, *rest.Request) (rest.Reply, error) {
+		return rest.Reply{Body: rest.Listed([]Device{})}, nil
+	}
+	noneOfLine := e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+		if _, err := crud.Of[Line](e).NamedIn(ctx, c, r, scope); err != nil {
+			return nil, err
+		}
+		return nil, apierr.New(apierr.NotFound, "LineDevice was not found: there is no provisioning here")
+	})
+	query := rest.ListSpec{Order: []string{"ip", "id", "mac", "sn", "plugin", "vendor", "model", "version", "description"}, Recurse: true}.Parameters()
+	for _, op := range []rest.Operation{
+		{Method: http.MethodGet, Path: "/devices", ID: "list_devices", Summary: "List devices", Query: query, Reply: list, Handle: empty},
+		{Method: http.MethodPost, Path: "/devices", ID: "create_device", Summary: "Create a device", Handle: never},
+		{Method: http.MethodGet, Path: "/devices/unallocated", ID: "list_unallocated_devices", Summary: "List devices of no tenant", Query: query, Reply: list, Handle: empty},
+		{Method: http.MethodPut, Path: "/devices/unallocated/{device_id}", ID: "assign_unallocated_device_tenant", Summary: "Take a device into the tenant", Handle: never},
+		{Method: http.MethodGet, Path: "/devices/{device_id}", ID: "get_device", Summary: "Read a device", Reply: device, Handle: nothing("Device")},
+		{Method: http.MethodPut, Path: "/devices/{device_id}", ID: "update_device", Summary: "Change a device", Handle: never},
+		{Method: http.MethodDelete, Path: "/devices/{device_id}", ID: "delete_device", Summary: "Delete a device", Handle: never},
+		{Method: http.MethodGet, Path: "/devices/{device_id}/autoprov", ID: "reset_device_autoprov", Summary: "Set a device up anew", Handle: nothing("Device")},
+		{Method: http.MethodGet, Path: "/devices/{device_id}/synchronize", ID: "synchronize_device", Summary: "Let a device read its settings", Handle: nothing("Device")},
+		{Method: http.MethodGet, Path: "/devices/{device_id}/lines", ID: "get_device_line_association", Summary: "List the lines of a device", Reply: list, Handle: nothing("Device")},
+		{Method: http.MethodGet, Path: "/lines/{line_id}/devices", ID: "get_line_device", Summary: "Read the device of a line", Reply: device, Handle: noneOfLine},
+		{Method: http.MethodPut, Path: "/lines/{line_id}/devices/{device_id}", ID: "associate_line_device", Summary: "Give a line a device", Handle: never},
+		{Method: http.MethodDelete, Path: "/lines/{line_id}/devices/{device_id}", ID: "dissociate_line_device", Summary: "Take the device of a line away", Handle: never},
+	} {
+		action := map[string]string{http.MethodGet: "read", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[op.Method]
+		op.Access, op.Tag, op.Tenanted, op.Success = rights.AccessOf("confd", op.Path, action), "devices", true, http.StatusOK
+		if op.Method != http.MethodGet {
+			op.Unimplemented, op.Statuses, op.Success = true, []int{http.StatusNotImplemented}, http.StatusNoContent
+		} else if op.Reply != list {
+			op.Statuses = []int{http.StatusNotFound}
+		}
+		if op.Reply == nil {
+			op.Success = http.StatusNoContent
+		}
+		e.Add(op)
+	}
+}
+
+// declareWizard adds what sets up an installation of the existing platform, and that everybody may ask: it is set up.
+func declareWizard(e *crud.Engine) {
+	configured := func(context.Context, *rest.Request) (rest.Reply, error) {
+		return rest.Reply{}, apierr.New(apierr.Forbidden, "Wazo is already configured")
+	}
+	for _, op := range []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/wizard", ID: "get_wizard_status", Summary: "Whether the installation is set up", Reply: rest.SchemaOf[Wizard](),
+			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
+				return rest.Reply{Body: Wizard{Configured: true, Configurable: true, Status: map[string]string{"wazo-auth": "ok", "wazo-provd": "ok"}}}, nil
+			},
+		},
+		{Method: http.MethodPost, Path: "/wizard", ID: "pass_wizard", Summary: "Set the installation up, which is done", Unimplemented: true, Handle: configured},
+		{Method: http.MethodGet, Path: "/wizard/discover", ID: "get_wizard_discover", Summary: "Ask for the machine's network, before it is set up", Handle: configured},
+	} {
+		op.Public, op.Tag, op.Success = true, "wizard", http.StatusOK
+		if op.Path != "/wizard" || op.Method == http.MethodPost {
+			op.Statuses = []int{http.StatusForbidden}
+		}
+		e.Add(op)
+	}
+}
