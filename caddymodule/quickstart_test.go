@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -49,6 +50,19 @@ func quickstart(t *testing.T, g *gateway) {
 	ifMatch := func(r *http.Request) { r.Header.Set("If-Match", tag) }
 	g.Do(t, "PUT", object, token, `{"lastname": "Liddell"}`, ifMatch).Want(204)
 	g.Do(t, "PUT", object, token, `{"lastname": "Hargreaves"}`, ifMatch).Want(412)
+
+	// What is long comes compressed to who takes that, and a change of it goes by its tag.
+	keys := `{"name": "All", "keys": {"1": {"label": "` + strings.Repeat("x", 100) + `", "destination": {"type": "custom", "exten": "0"}}`
+	for i := 2; i < 150; i++ {
+		keys += fmt.Sprintf(`, "%[1]d": {"label": "%0100[1]d", "destination": {"type": "custom", "exten": "%[1]d"}}`, i)
+	}
+	long := fmt.Sprint(confd, "/funckeys/templates/", g.Do(t, "POST", confd+"/funckeys/templates", token, keys+"}}").Want(201).JSON("id"))
+	if tag = g.Do(t, "GET", long, token, "").Want(200).Header.Get("ETag"); !strings.HasSuffix(tag, `-gzip"`) {
+		t.Errorf("it is not compressed: its tag is %s", tag)
+	}
+	g.Do(t, "GET", long, token, "", resttest.Header("If-None-Match", tag)).Want(304)
+	g.Do(t, "PUT", long, token, `{"name": "Some"}`, ifMatch).Want(204)
+	g.Do(t, "PUT", long, token, `{"name": "Others"}`, ifMatch).Want(412)
 	g.Do(t, "GET", confd+"/voicemails", token, "").Want(200)
 	g.Do(t, "GET", confd+"/users?limit=0", token, "").Want(400)
 	g.Do(t, "GET", confd+"/users/"+user+"0", token, "").Want(404)

@@ -4,7 +4,7 @@ import test from 'node:test';
 import { fault, instances } from '../assets/app/acl.js';
 import { matching, roles } from '../assets/app/roles.js';
 
-const operations = ['authsvc', 'confdsvc', 'helpers'].flatMap((service) => {
+const operations = ['authsvc', 'callrecords', 'confdsvc', 'helpers'].flatMap((service) => {
 	const { paths } = JSON.parse(readFileSync(new URL(`../../${service}/testdata/openapi.json`, import.meta.url), 'utf8'));
 	return Object.entries(paths).flatMap(([path, item]) =>
 		Object.values(item).flatMap((o) => (o['x-required-acl'] ? [{ path, summary: o.summary, access: o['x-required-acl'] }] : [])),

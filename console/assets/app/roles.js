@@ -21,11 +21,11 @@ export const roles = [
 	{
 		name: 'Technician',
 		about: 'sets up all that telephones, and applies it; neither logins nor rights',
-		acl: ['confd.#', 'sysconfd.apply.#', 'sysconfd.status.read', 'sysconfd.status_check.read'],
+		acl: ['confd.#', 'sysconfd.apply.#', 'sysconfd.asterisk.read', 'sysconfd.status.read', 'sysconfd.status_check.read'],
 	},
 	{
 		name: 'Reseller',
-		about: 'has customers as tenants, with their telephones, logins and rights',
+		about: 'has customers as tenants, with their telephones, calls, logins and rights',
 		acl: [
 			'auth.tenants.#',
 			'auth.users.#',
@@ -37,13 +37,29 @@ export const roles = [
 			'auth.explain.read',
 			'auth.overview.read',
 			'confd.#',
+			'call-logd.#',
 			'sysconfd.apply.#',
+			'sysconfd.asterisk.read',
 		],
 	},
 	{
 		name: 'Auditor',
-		about: 'reads all, but for what has passwords of telephones and mailboxes, and changes nothing',
-		acl: ['auth.#.read', 'confd.#.read', 'sysconfd.#.read', '!confd.endpoints.#', '!confd.voicemails.#', '!confd.users.export.read'],
+		about: 'reads all, but for what has passwords and PINs, and changes nothing',
+		acl: [
+			'auth.#.read',
+			'confd.#.read',
+			'call-logd.#.read',
+			'sysconfd.#.read',
+			'!auth.*.external.#',
+			'!auth.users.*.external.#',
+			'!confd.endpoints.#',
+			'!confd.voicemails.#',
+			'!confd.callpermissions.#',
+			'!confd.conferences.#',
+			'!confd.external.#',
+			'!confd.users.*.external.#',
+			'!confd.users.export.read',
+		],
 	},
 ];
 
