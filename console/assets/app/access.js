@@ -296,7 +296,7 @@ const losses = async (before, acl) => {
 	const lost = taken(before.acl, acl),
 		denies = split(acl.filter((p) => !before.acl.includes(p)))[1],
 		names = new Map();
-	const every = Math.ceil(lost.length / 24),
+	const every = Math.ceil(lost.length / 48),
 		asked = lost.filter((_, i) => i % every === 0);
 	let others = asked.length < lost.length;
 	const list = async (path, query) => {
