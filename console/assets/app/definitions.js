@@ -183,6 +183,7 @@ const part = (service, take, itemPath, path) => {
 	if (inside.length === 0) {
 		const items = base.get && itemsOf(service, base.get);
 		const one = Object.keys(service.definition.paths).find((other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)));
+		if (one && take(one, 'put')?.['x-unimplemented']) return undefined; // of what cannot be given there is none
 		if (items)
 			return {
 				...base,
@@ -195,7 +196,8 @@ const part = (service, take, itemPath, path) => {
 		if (base.get) return { ...base, kind: base.put ? 'document' : 'shown' };
 		return base.put && bodyOf(service, base.put).properties ? { ...base, kind: 'replaced' } : undefined;
 	}
-	if (inside.length === 1 && rest.endsWith('}') && base.put && !base.put.requestBody?.required) return { ...base, kind: 'link', parameter: inside[0] };
+	if (inside.length === 1 && rest.endsWith('}') && base.put && !base.put['x-unimplemented'] && !base.put.requestBody?.required)
+		return { ...base, kind: 'link', parameter: inside[0] };
 	return undefined;
 };
 
