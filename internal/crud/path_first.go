@@ -56,10 +56,7 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 			words, all = append(words, segment), append(all, segment)
 			continue
 		}
-		t := e.tableAt(words)
-		if below := e.byPath[strings.Join(all, "/")]; below != nil && len(words) > 0 { // of objects below others
-			t = below
-		}
+		t := e.tableAt(words, all)
 		makes := i == len(segments)-1 && r.Op().Method == http.MethodPost // what it names is not there yet
 		if t != nil && !makes && slices.Contains(t.entity().Only, "read") {
 			if objects == nil {
@@ -71,7 +68,7 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 		}
 		words = nil
 	}
-	if t := e.tableAt(words); t != nil && written == nil {
+	if t := e.tableAt(words, nil); t != nil && written == nil {
 		written = t.entity()
 	}
 	for _, d := range e.documents {
@@ -99,8 +96,11 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 	})
 }
 
-// tableAt returns the collection whose path these words end with, or nil.
-func (e *Engine) tableAt(words []string) table {
+// tableAt returns the collection whose path these words end with, or nil. all are those before the last parameter too: the path of objects below others.
+func (e *Engine) tableAt(words, all []string) table {
+	if t, ok := e.byPath[strings.Join(all, "/")]; ok && len(words) > 0 {
+		return t
+	}
 	for i := range words {
 		if t, ok := e.byPath[strings.Join(words[i:], "/")]; ok {
 			return t
