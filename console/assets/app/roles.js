@@ -53,6 +53,7 @@ export const roles = [
 			'!auth.*.external.#',
 			'!auth.users.*.external.#',
 			'!confd.endpoints.#',
+			'!confd.registers.#',
 			'!confd.voicemails.#',
 			'!confd.callpermissions.#',
 			'!confd.conferences.#',
