@@ -17,24 +17,31 @@ const featureContext = "xivo-features"
 // featureCodes are the feature codes that work, each with what its number does. A code of the form _*21. is dialled with a number
 // behind it, which follows as RINGFENCE_TO; without one it asks for it. The number of any other leads nowhere. A code works only for who dials it.
 var featureCodes = map[string][]step{
-	"enablednd":         serviceStep(userstate.DND, "switch"),
-	"incallfilter":      serviceStep(userstate.IncallFilter, "switch"),
-	"callrecord":        serviceStep(userstate.CallRecord, "switch"),
-	"fwdunc":            serviceStep(userstate.Unconditional, "forward"),
-	"fwdbusy":           serviceStep(userstate.Busy, "forward"),
-	"fwdrna":            serviceStep(userstate.NoAnswer, "forward"),
-	"fwdundoall":        serviceStep("", "undo"),
-	"enablevm":          serviceStep("", "voicemail"),
-	"vmusermsg":         serviceStep("", "mailbox"),
-	"vmboxslt":          serviceStep("", "hear"),
-	"vmboxmsgslt":       serviceStep("", "leave"),
-	"pickup":            serviceStep("", "pickup"),
-	"phonestatus":       serviceStep("", "status"),
-	"directoryaccess":   serviceStep("", "directory"),
-	"groupmemberjoin":   {{"Set", "RINGFENCE_VALUE=0"}, {"Goto", "ringfence-service,member,1"}},
-	"groupmemberleave":  {{"Set", "RINGFENCE_VALUE=1"}, {"Goto", "ringfence-service,member,1"}},
-	"groupmembertoggle": {{"Set", "RINGFENCE_VALUE="}, {"Goto", "ringfence-service,member,1"}},
+	"enablednd":            serviceStep(userstate.DND, "switch"),
+	"incallfilter":         serviceStep(userstate.IncallFilter, "switch"),
+	"callrecord":           serviceStep(userstate.CallRecord, "switch"),
+	"fwdunc":               serviceStep(userstate.Unconditional, "forward"),
+	"fwdbusy":              serviceStep(userstate.Busy, "forward"),
+	"fwdrna":               serviceStep(userstate.NoAnswer, "forward"),
+	"fwdundoall":           serviceStep("", "undo"),
+	"enablevm":             serviceStep("", "voicemail"),
+	"vmusermsg":            serviceStep("", "mailbox"),
+	"vmboxslt":             serviceStep("", "hear"),
+	"vmboxmsgslt":          serviceStep("", "leave"),
+	"pickup":               serviceStep("", "pickup"),
+	"phonestatus":          serviceStep("", "status"),
+	"directoryaccess":      serviceStep("", "directory"),
+	"groupmemberjoin":      {{"Set", "RINGFENCE_VALUE=0"}, {"Goto", "ringfence-service,member,1"}},
+	"groupmemberleave":     {{"Set", "RINGFENCE_VALUE=1"}, {"Goto", "ringfence-service,member,1"}},
+	"agentstaticlogin":     {{"Set", "RINGFENCE_VALUE=1"}, {"Goto", "ringfence-service,agent,1"}},
+	"agentstaticlogoff":    {{"Set", "RINGFENCE_VALUE=0"}, {"Goto", "ringfence-service,agent,1"}},
+	"agentstaticlogtoggle": {{"Set", "RINGFENCE_VALUE="}, {"Goto", "ringfence-service,agent,1"}},
+	agentPause:             serviceStep("", "pause"),
+	"groupmembertoggle":    {{"Set", "RINGFENCE_VALUE="}, {"Goto", "ringfence-service,member,1"}},
 }
+
+// agentPause is the feature by which agents pause, with the digits behind it as the reason, and by itself also take calls again.
+const agentPause = "agentpause"
 
 // leavesMessage is the feature that also works for who was sent to it, such as by a fallback.
 const leavesMessage = "vmboxmsgslt"
@@ -69,7 +76,7 @@ func init() {
 			if prefix, open := openCode(exten); open {
 				switch {
 				case feature == "pickup": // features.conf has it: it takes any call that rings in one's groups
-				case strings.HasPrefix(feature, "fwd"): // its service asks by itself, if there is no forward to switch off
+				case strings.HasPrefix(feature, "fwd"), feature == agentPause: // its service asks by itself, if there is no forward to switch off
 					without[prefix] = append([]step{dialsOnly, {"Set", "RINGFENCE_TO="}}, leads...)
 				default:
 					without[prefix] = append([]step{dialsOnly, {"Gosub", "ringfence-service,ask,1"}}, leads...)
@@ -147,6 +154,7 @@ var serviceStates = map[string]string{
 // what is dialled behind that.
 func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(context string, e entry)) {
 	feature, state, to, forwards := "", "", "", false
+	lamp := func() string { return userstate.State{User: u.UUID, Name: state}.Device() }
 	switch key := d.Keys().(type) {
 	case *confdsvc.KeyService:
 		feature, state = string(key.Service), serviceStates[string(key.Service)]
@@ -158,6 +166,11 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 	case *confdsvc.KeyGroupMember:
 		if g := p.groups[key.GroupID]; g != nil && slices.Contains(p.memberUsers(g), u) {
 			feature, state, to = "groupmember"+key.Action, stateLeft(g.ID), fmt.Sprint(g.ID)
+		}
+	case *confdsvc.KeyAgent:
+		if a := p.agents[key.AgentID]; a != nil && a.TenantUUID == u.TenantUUID {
+			feature, state, to = agentFeatures[key.Action], "agent", a.Number
+			lamp = func() string { return agentDevice(a) }
 		}
 	case *confdsvc.KeyDials:
 		p.customLamp(u, key.Exten, add)
@@ -182,7 +195,7 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 		{"Set", "RINGFENCE_TO=" + to},
 	}
 	add(keyContext(u.TenantUUID), entry{
-		exten: exten, hint: userstate.State{User: u.UUID, Name: state}.Device(), steps: append(steps, featureCodes[feature]...), digit: len(user) - 1, behind: behind,
+		exten: exten, hint: lamp(), steps: append(steps, featureCodes[feature]...), digit: len(user) - 1, behind: behind,
 	})
 }
 

@@ -15,10 +15,6 @@ func init() {
 		part{"extensions.conf", 2, "groups", writeGroups},
 		part{"extensions.conf", 2, "group numbers", writeGroupNumbers},
 		part{"extensions.conf", 2, "memberships", writeMemberships},
-		part{"queues.conf", 0, "general", func(_ *plan, w *conf.Writer) {
-			w.Section("general")
-			w.Set("persistentmembers", "no")
-		}},
 		part{"queues.conf", 1, "groups", writeGroupQueues},
 	)
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
@@ -84,18 +80,33 @@ func (p *plan) memberUsers(g *confdsvc.Group) (all []*confdsvc.User) {
 	return all
 }
 
-// members returns the interfaces of a group's members, in the order of their priorities, each with what tells whether it is in use, if
-// that matters: who is called while they telephone is always tried.
-func (p *plan) members(g *confdsvc.Group) (all [][2]string) {
-	for _, u := range p.memberUsers(g) {
+// membersOf returns the interfaces of users, each with what tells whether it is in use, if that matters: who is called while they telephone is
+// always tried.
+func (p *plan) membersOf(users []*confdsvc.User, ringInUse bool) (all [][2]string) {
+	for _, u := range users {
 		if len(p.devices(u)) > 0 {
 			hint := ""
-			if !g.RingInUse {
+			if !ringInUse {
 				hint = "hint:" + u.UUID + "@usersharedlines"
 			}
 			all = append(all, [2]string{"Local/" + u.UUID + "@usersharedlines", hint})
 		}
 	}
+	return all
+}
+
+// writeMember writes a member of a queue in queues.conf.
+func writeMember(w *conf.Writer, m [2]string) {
+	member := m[0] + ",0"
+	if m[1] != "" {
+		member += ",," + m[1]
+	}
+	w.Object("member", member)
+}
+
+// members returns the interfaces of a group's members, in the order of their priorities.
+func (p *plan) members(g *confdsvc.Group) [][2]string {
+	all := p.membersOf(p.memberUsers(g), g.RingInUse)
 	for _, n := range p.numbersOf(g) {
 		all = append(all, [2]string{"Local/" + n.name + "@" + groupNumbers, ""})
 	}
@@ -148,22 +159,28 @@ func writeMemberships(p *plan, w *conf.Writer) {
 	}
 }
 
-// enterGroup prepares a call: RINGFENCE_LIMIT is for how many seconds it rings, and RINGFENCE_UNTIL until when.
-func (p *plan) enterGroup(g *confdsvc.Group) []step {
-	limit := fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, ringSeconds(g.Timeout))
-	named := leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
-	steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.preprocess(named, g.PreprocessSubroutine)...)
-	steps = append(steps, p.opens(g.TenantUUID, p.GroupSchedule[g.UUID])...)
-	steps = append(steps, []step{
+// enterTeam prepares a call to a group or a queue: RINGFENCE_LIMIT is for how many seconds it rings, and RINGFENCE_UNTIL until when. member is what
+// its members leave.
+func (p *plan) enterTeam(named leftout.Omission, subroutine *string, schedule confdsvc.ID, timeout *int64, member string) []step {
+	limit := fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, ringSeconds(timeout))
+	steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.preprocess(named, subroutine)...)
+	steps = append(steps, p.opens(named.TenantUUID, schedule)...)
+	return append(steps, []step{
 		{"Set", "RINGFENCE_MAILBOX="},
 		{"Set", "RINGFENCE_LIMIT=" + limit},
 		{"Set", "RINGFENCE_UNTIL=$[${EPOCH} + ${RINGFENCE_LIMIT}]"},
 		{"Set", "RINGFENCE_SECONDS="},
-		{"Set", "GROUP(ringfence-group)=" + g.UUID},
-		{"Set", fmt.Sprintf("__RINGFENCE_GROUP=%d", g.ID)},
+		{"Set", "GROUP(ringfence-group)=" + named.Key},
+		{"Set", "__RINGFENCE_GROUP=" + member},
 		{"Set", `__RINGFENCE_CALLER=${IF($["${WAZO_USERUUID}" = ""]?${RINGFENCE_CALLER}:${WAZO_USERUUID})}`},
 		{"Gosub", "ringfence-record,s,1(,3)"},
 	}...)
+}
+
+// enterGroup prepares a call to a group.
+func (p *plan) enterGroup(g *confdsvc.Group) []step {
+	named := leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
+	steps := p.enterTeam(named, g.PreprocessSubroutine, p.GroupSchedule[g.UUID], g.Timeout, fmt.Sprint(g.ID))
 	if g.MaxCalls != nil && *g.MaxCalls > 0 {
 		steps = append(steps, step{"GotoIf", fmt.Sprintf("$[${GROUP_COUNT(%[1]s@ringfence-group)} > %[2]d]?%[1]s-congestion,1", g.UUID, *g.MaxCalls)})
 	}
@@ -242,26 +259,24 @@ func (p *plan) ringInOrder(g *confdsvc.Group, class, options string) []step {
 	return append(steps, step{"Wait", fmt.Sprintf("${IF($[%s < %d]?%[1]s:%[2]d)}", left, max(1, delay))}, step{"Goto", g.UUID + "-ring,1"})
 }
 
-// groupNumber returns the first number of a group, or "".
-func (p *plan) groupNumber(g *confdsvc.Group) string {
-	for _, x := range p.extensionsOf(g.TenantUUID, p.GroupExtensions[g.UUID]) {
+// leaveTeam ends the part that a group, or a queue, with these numbers has of a call, and sends it to a destination, or to the steps in its place.
+func (p *plan) leaveTeam(tenantUUID string, numbers []confdsvc.ID, why string, to *confdsvc.Destination, otherwise ...step) []step {
+	steps := []step{{"Gosub", "ringfence-record,off,1"}, {"Set", "GROUP(ringfence-group)="}}
+	leads := p.lead(tenantUUID, to)
+	if leads == nil {
+		return append(steps, otherwise...)
+	}
+	for _, x := range p.extensionsOf(tenantUUID, numbers) {
 		if !strings.HasPrefix(x.Exten, "_") {
-			return x.Exten
+			steps = append(steps, step{"Gosub", "ringfence-redirect," + why + ",1(" + x.Exten + ")"})
+			break
 		}
 	}
-	return ""
+	return append(steps, leads...)
 }
 
-// leaveGroup ends the group's part of a call, and sends it to a destination, or to the steps in its place.
 func (p *plan) leaveGroup(g *confdsvc.Group, why string, to *confdsvc.Destination, otherwise ...step) []step {
-	steps := []step{{"Gosub", "ringfence-record,off,1"}, {"Set", "GROUP(ringfence-group)="}}
-	if leads := p.lead(g.TenantUUID, to); leads != nil {
-		otherwise = leads
-		if own := p.groupNumber(g); own != "" {
-			steps = append(steps, step{"Gosub", "ringfence-redirect," + why + ",1(" + own + ")"})
-		}
-	}
-	return append(steps, otherwise...)
+	return p.leaveTeam(g.TenantUUID, p.GroupExtensions[g.UUID], why, to, otherwise...)
 }
 
 func writeGroupQueues(p *plan, w *conf.Writer) {
@@ -283,13 +298,10 @@ func writeGroupQueues(p *plan, w *conf.Writer) {
 		if class := p.musicOf(g.TenantUUID, g.MusicOnHold); class != "" {
 			w.Set("musicclass", class)
 		}
-		w.Set("ringinuse", map[bool]string{true: "yes", false: "no"}[g.RingInUse])
+		w.Set("autofill", "yes")
+		w.Set("ringinuse", yes(g.RingInUse))
 		for _, m := range p.members(g) {
-			member := m[0] + ",0"
-			if m[1] != "" {
-				member += ",," + m[1]
-			}
-			w.Object("member", member)
+			writeMember(w, m)
 		}
 	}
 }

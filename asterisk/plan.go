@@ -25,6 +25,8 @@ type plan struct {
 	extensions   map[confdsvc.ID]*confdsvc.Extension
 	voicemails   map[confdsvc.ID]*confdsvc.Voicemail
 	groups       map[confdsvc.ID]*confdsvc.Group
+	queues       map[confdsvc.ID]*confdsvc.Queue
+	agents       map[confdsvc.ID]*confdsvc.Agent
 	music        map[string]*confdsvc.MOH // by name
 	musicUUIDs   map[string]*confdsvc.MOH
 	sounds       map[[2]string]*confdsvc.Sound // by tenant and name of the category
@@ -114,6 +116,8 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p.extensions = index(s.Extensions, func(x *confdsvc.Extension) confdsvc.ID { return x.ID }, p.extensionFault)
 	p.voicemails = index(s.Voicemails, func(v *confdsvc.Voicemail) confdsvc.ID { return v.ID }, p.voicemailFault)
 	p.groups = index(s.Groups, func(g *confdsvc.Group) confdsvc.ID { return g.ID }, p.groupFault)
+	p.queues = index(s.Queues, func(q *confdsvc.Queue) confdsvc.ID { return q.ID }, p.queueFault)
+	p.agents = index(s.Agents, func(a *confdsvc.Agent) confdsvc.ID { return a.ID }, nil)
 	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, p.musicFault)
 	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, p.musicFault)
 	p.sounds = index(s.Sounds, func(o *confdsvc.Sound) [2]string { return [2]string{o.TenantUUID, o.Name} }, nil)
@@ -178,6 +182,8 @@ func (p *plan) leaveFaults() {
 	leaveOut(p, p.Groups, p.groupFault, func(g *confdsvc.Group) leftout.Omission {
 		return leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
 	})
+	leaveOut(p, p.Queues, p.queueFault, namedQueue)
+	p.leaveRules()
 	leaveOut(p, p.Music, p.musicFault, func(m *confdsvc.MOH) leftout.Omission {
 		return leftout.Omission{TenantUUID: m.TenantUUID, Kind: "moh", Key: m.UUID, Name: m.Label}
 	})

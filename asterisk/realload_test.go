@@ -12,52 +12,88 @@ import (
 	"github.com/ringfence/ringfence/internal/freeport"
 )
 
-// Two hundred calls at once go out: each number is called once, and seen with its caller's number. SIPp is the telephones, and the carrier.
-func TestRealCallsAtOnce(t *testing.T) {
-	const calls = 200
+// sipp runs scenarios of SIPp, each on a port of its own.
+type sipp struct {
+	t         *testing.T
+	program   string
+	folder    string
+	calls     int
+	scenarios []string
+	ports     []int
+}
+
+// newSIPp prepares scenarios for so many calls at once, and skips the test where SIPp is not installed.
+func newSIPp(t *testing.T, calls int, scenarios ...string) *sipp {
+	t.Helper()
 	program, err := exec.LookPath("sipp")
 	if err != nil {
 		t.Skip("SIPp is not installed (Debian: apt-get install sip-tester)")
 	}
-	folder := t.TempDir()
-	ports := make([]int, 2)
-	for i := range ports {
+	s := &sipp{t: t, program: program, folder: t.TempDir(), calls: calls, scenarios: scenarios}
+	for range scenarios {
 		port, release, err := freeport.Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(release)
-		ports[i] = port
+		s.ports = append(s.ports, port)
 	}
-	begin := func(port int, scenario string, more ...string) *exec.Cmd {
-		t.Helper()
-		path, err := filepath.Abs("testdata/sipp/" + scenario + ".xml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.CommandContext(t.Context(), program, append([]string{
-			"-sf", path, "-i", "127.0.0.1", "-p", fmt.Sprint(port), "-m", fmt.Sprint(calls), "-l", fmt.Sprint(calls), "-nostdin",
-			"-timeout", fmt.Sprint((2 * patience).Seconds()), "-timeout_error", "-trace_err", "-error_file", scenario + ".errors",
-		}, more...)...)
-		cmd.Dir = folder
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		return cmd
-	}
-	errors := func() string {
-		all := ""
-		for _, scenario := range []string{"carrier", "callers"} {
-			text, _ := os.ReadFile(filepath.Join(folder, scenario+".errors"))
-			all += string(text)
-		}
-		return all
-	}
+	return s
+}
 
+// file writes a file that a scenario reads.
+func (s *sipp) file(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// begin starts one of the scenarios, by its place.
+func (s *sipp) begin(n int, more ...string) *exec.Cmd {
+	s.t.Helper()
+	path, err := filepath.Abs("testdata/sipp/" + s.scenarios[n] + ".xml")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(s.t.Context(), s.program, append([]string{
+		"-sf", path, "-i", "127.0.0.1", "-p", fmt.Sprint(s.ports[n]), "-m", fmt.Sprint(s.calls), "-l", fmt.Sprint(s.calls), "-nostdin",
+		"-timeout", fmt.Sprint((2 * patience).Seconds()), "-timeout_error", "-trace_err", "-error_file", s.scenarios[n] + ".errors",
+	}, more...)...)
+	cmd.Dir = s.folder
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	return cmd
+}
+
+// end waits until scenarios have ended, as they should.
+func (s *sipp) end(scenarios ...*exec.Cmd) {
+	s.t.Helper()
+	for _, one := range scenarios {
+		if err := one.Wait(); err != nil {
+			s.t.Errorf("SIPp: %v\n%s", err, s.errors())
+		}
+	}
+}
+
+func (s *sipp) errors() string {
+	all := ""
+	for _, scenario := range s.scenarios {
+		text, _ := os.ReadFile(filepath.Join(s.folder, scenario+".errors"))
+		all += string(text)
+	}
+	return all
+}
+
+// Two hundred calls at once go out: each number is called once, and seen with its caller's number. SIPp is the telephones, and the carrier.
+func TestRealCallsAtOnce(t *testing.T) {
+	const calls = 200
+	sipp := newSIPp(t, calls, "carrier", "callers")
 	s := office(t)
 	callsOut(t, s, `"trunks": [{"id": 1}]`, "")
 	s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, fmt.Sprintf(`{"uuid": "carrier", "tenant_uuid": "%s", "name": "carrier",
-		"aor_section_options": [["contact", "sip:127.0.0.1:%d"], ["qualify_frequency", "0"]], "endpoint_section_options": [["allow", "!all,ulaw"], ["direct_media", "no"]]}`, acme, ports[0])))
+		"aor_section_options": [["contact", "sip:127.0.0.1:%d"], ["qualify_frequency", "0"]], "endpoint_section_options": [["allow", "!all,ulaw"], ["direct_media", "no"]]}`, acme, sipp.ports[0])))
 	s.Trunks, s.TrunkSIP = []*confdsvc.Trunk{{ID: 1, TenantUUID: acme}}, map[confdsvc.ID]string{1: "carrier"}
 	a := startReal(t, s)
 	a.apply()
@@ -71,21 +107,15 @@ func TestRealCallsAtOnce(t *testing.T) {
 		fmt.Fprintf(&lines, "%s;0%d;[authentication username=%[1]s password=secret-%[1]s]\n", name, 1000+i)
 		want[fmt.Sprintf("%d %d", 1000+i, own)] = true
 	}
-	if err := os.WriteFile(filepath.Join(folder, "calls.csv"), []byte(lines.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	carrier := begin(ports[0], "carrier", "-trace_logs", "-log_file", "called")
-	callers := begin(ports[1], "callers", "-inf", "calls.csv", "-r", "50", a.at("sip"))
+	sipp.file("calls.csv", lines.String())
+	carrier := sipp.begin(0, "-trace_logs", "-log_file", "called")
+	callers := sipp.begin(1, "-inf", "calls.csv", "-r", "50", a.at("sip"))
 	both := fmt.Sprintf("%d active calls", calls)
 	wait(t, "all calls are there at once", func() bool { return strings.Contains(a.cli("core show channels count"), both) },
-		func() string { return a.cli("core show channels count") + errors() + a.news() })
+		func() string { return a.cli("core show channels count") + sipp.errors() + a.news() })
 	a.cli("channel request hangup all")
-	for _, one := range []*exec.Cmd{callers, carrier} {
-		if err := one.Wait(); err != nil {
-			t.Errorf("SIPp: %v\n%s", err, errors())
-		}
-	}
-	called, err := os.ReadFile(filepath.Join(folder, "called"))
+	sipp.end(callers, carrier)
+	called, err := os.ReadFile(filepath.Join(sipp.folder, "called"))
 	if err != nil {
 		t.Fatal(err)
 	}

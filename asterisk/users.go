@@ -169,6 +169,13 @@ func writeSharedLines(p *plan, w *conf.Writer) {
 			}
 		}
 	}
+	for _, q := range p.Queues {
+		if p.queues[q.ID] != nil && !ringsInUse(q) {
+			for _, u := range p.queueUsers(q) {
+				watched[u] = true
+			}
+		}
+	}
 	w.Section("usersharedlines")
 	var all []entry
 	for _, u := range p.Users {

@@ -198,6 +198,12 @@ func holds[T any](column string) destinationsOf[T] {
 	return destinationsOf[T]{column, placesIn(reflect.TypeFor[T]())}
 }
 
+// in returns those that a part has, or for "" those that no part has: each is changed by operations of its own.
+func (h destinationsOf[T]) in(part string) destinationsOf[T] {
+	h.places = slices.DeleteFunc(slices.Clone(h.places), func(p place) bool { return p.part != part })
+	return h
+}
+
 // beside returns where the destinations are. The collection has it among its Beside, or the service does not start.
 func (h destinationsOf[T]) beside(e *crud.Engine) crud.Beside[T] {
 	return crud.Beside[T]{
@@ -233,8 +239,8 @@ func checkDestinations(e *crud.Engine) {
 	}
 	for _, k := range slices.Concat(destinationKinds, funcKeyKinds) {
 		for _, r := range k.refs {
-			if table, _ := e.Declared(r.path); (table == "") != (laterTitles[r.path] != "") {
-				panic(fmt.Sprintf("the destination %s leads to %s, which must either be declared or come later", k.name, r.path))
+			if table, _ := e.Declared(r.path); table == "" {
+				panic(fmt.Sprintf("the destination %s leads to %s, which nobody declares", k.name, r.path))
 			}
 		}
 	}
@@ -247,8 +253,9 @@ type destinationRow struct {
 	Type  string `db:"type"`
 	Sub   string `db:"sub"`
 	Keys  []byte `db:"keys"`
-	// MOH is null once the music that the keys name is deleted.
-	MOH *string `db:"moh"`
+	// MOH and SkillRule are null once what the keys name is deleted.
+	MOH       *string `db:"moh"`
+	SkillRule *ID     `db:"skill_rule"`
 }
 
 func (h destinationsOf[T]) slots(o *T) []slot {
@@ -262,7 +269,7 @@ func (h destinationsOf[T]) blank(o *T) {
 }
 
 // selectDestinations is the query of an owner's column's destinations, without a condition.
-const selectDestinations = "SELECT CAST(%[1]s AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh FROM confd_destination WHERE %[1]s "
+const selectDestinations = "SELECT CAST(%[1]s AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh, skill_rule_id AS skill_rule FROM confd_destination WHERE %[1]s "
 
 func (h destinationsOf[T]) load(ctx context.Context, c store.Conn, e *crud.Engine, owners []*T) error {
 	keys := make([]any, len(owners))
@@ -301,8 +308,13 @@ func (h destinationsOf[T]) assign(e *crud.Engine, owners []*T, rows []destinatio
 		if err := d.readAs(destinationKinds, row.Type, row.Sub, row.Keys); err != nil {
 			return nil, err
 		}
-		if to, ok := d.keys.(*ToUser); ok {
+		switch to := d.keys.(type) {
+		case *ToUser:
 			to.MOHUUID = row.MOH
+		case *ToQueue:
+			if to.SkillRuleID = row.SkillRule; to.SkillRuleID == nil {
+				to.SkillRuleVariables = nil
+			}
 		}
 		for _, slot := range byKey[row.Owner] {
 			if slot.name() == row.Slot {
@@ -400,14 +412,7 @@ func kind[T any](name, sub string) destinationKind {
 
 // The keys of the kinds that lead to no resource of this service.
 type (
-	noKeys  struct{}
-	toQueue struct {
-		QueueID            ID                `json:"queue_id" required:"true" ref:"queues.id"`
-		RingTime           *float64          `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
-		SkillRuleID        *ID               `json:"skill_rule_id" doc:"The number of the skill rule."`
-		SkillRuleVariables map[string]string `json:"skill_rule_variables" doc:"Variables for the skill rule."`
-		Label              *string           `json:"queue_label,omitempty" readOnly:"true" shows:"label" example:"Support" doc:"The label of the queue."`
-	}
+	noKeys struct{}
 	// ToExtension leads calls to a number.
 	ToExtension struct {
 		Exten   string `json:"exten" required:"true" pattern:"^[0-9*#]{1,255}$" example:"1000"`
@@ -444,10 +449,9 @@ type (
 // subKeys are the keys that say which kind of its type a destination is.
 var subKeys = map[string]string{"hangup": "cause", "application": "application"}
 
-// destinationKinds are all kinds of destinations. Those of resources that are not declared yet are refused as not found.
+// destinationKinds are all kinds of destinations.
 var destinationKinds = []destinationKind{
 	kind[noKeys]("none", ""),
-	kind[toQueue]("queue", ""),
 	kind[ToExtension]("extension", ""),
 	kind[ToSound]("sound", ""),
 	kind[ToCommand]("custom", ""),
@@ -501,7 +505,7 @@ func queueSchema(s *rest.Schema) *rest.Schema {
 	for i := range out.Properties {
 		if p := &out.Properties[i]; p.Name == "skill_rule_variables" {
 			variables, value, longest := *p.Schema, *p.Schema.Values, 255
-			value.MaxLength, variables.Values, p.Schema = &longest, &value, &variables
+			value.MaxLength, variables.Values, variables.Nullable, p.Schema = &longest, &value, true, &variables
 		}
 	}
 	out.Check = func(value any) []apierr.Field {
@@ -588,7 +592,7 @@ func (d *Destination) columnsOf(ctx context.Context, c store.Conn, e *crud.Engin
 		}
 		if !known {
 			_, title := e.Declared(r.path)
-			return nil, nil, missing(r, cmp.Or(title, laterTitles[r.path]), value)
+			return nil, nil, missing(r, title, value)
 		}
 		columns, values = append(columns, r.key), append(values, value)
 	}

@@ -143,7 +143,7 @@ func TestForgottenDestinations(t *testing.T) {
 	}
 	for what, want := range map[string]any{
 		"": nil, "holder": "confdsvc.shelf has destinations, and its collection no destinationsOf",
-		"target": "the destination shelf leads to shelves, which must either be declared or come later",
+		"target": "the destination shelf leads to shelves, which nobody declares",
 		"use":    "confd_shelf_extension joins something with extensions, and no extensionUse says what they lead to",
 		"loser":  "shelves: confd_destination refers to other objects, and nothing says who may lose that",
 	} {

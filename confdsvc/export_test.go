@@ -104,13 +104,12 @@ func DestinationColumns() map[string][]string {
 			out[table] = append(out[table], columns...)
 		}
 	}
-	for table, kinds := range map[string][]destinationKind{"confd_destination": destinationKinds, "confd_func_key": funcKeyKinds} {
-		later := func(column string) bool {
-			path, _, _ := strings.Cut(refersTo(kinds)[column], ".")
-			return laterTitles[path] != ""
-		}
+	for _, table := range []string{"confd_destination", "confd_func_key"} {
 		slices.Sort(out[table])
-		out[table] = slices.DeleteFunc(slices.Compact(out[table]), later)
+		out[table] = slices.Compact(out[table])
 	}
 	return out
 }
+
+// NewQueueOptions returns the options of a new queue.
+func NewQueueOptions() [][]string { return newQueueOptions }

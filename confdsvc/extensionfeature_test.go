@@ -26,7 +26,7 @@ func init() {
 func TestFeaturesOfANewInstallation(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		want := map[string]string{
-			"agentstaticlogin": "_*31.", "agentstaticlogoff": "_*32.", "agentstaticlogtoggle": "_*30.", "autoprov": "*48378", "bsfilter": "_*37.",
+			"agentpause": "_*33.", "agentstaticlogin": "_*31.", "agentstaticlogoff": "_*32.", "agentstaticlogtoggle": "_*30.", "autoprov": "*48378", "bsfilter": "_*37.",
 			"callrecord": "*26 off", "directoryaccess": "*36", "enablednd": "*25", "enablevm": "*90", "fwdbusy": "_*23.", "fwdrna": "_*22.",
 			"fwdunc": "_*21.", "fwdundoall": "*20", "groupmemberjoin": "_*51.", "groupmemberleave": "_*52.", "groupmembertoggle": "_*50.",
 			"incallfilter": "*27", "meetingjoin": "_*41.", "paging": "_*11.", "phoneprogfunckey": "_*735.", "phonestatus": "*10", "pickup": "_*8. off",

@@ -312,11 +312,6 @@ type (
 	keyHref struct {
 		Href *string `json:"href" readOnly:"true"`
 	}
-	keyCallsQueue struct {
-		keyHref
-
-		QueueID ID `json:"queue_id" required:"true" ref:"queues.id"`
-	}
 	// KeyService switches a service.
 	KeyService struct {
 		keyHref
@@ -341,23 +336,15 @@ type (
 
 		Transfer string `json:"transfer" required:"true" enum:"blind,attended" doc:"The kind of transfer: blind or attended."`
 	}
-	keyAgent struct {
-		keyHref
-
-		Action  string `json:"action" required:"true" enum:"login,logout,toggle"`
-		AgentID ID     `json:"agent_id" required:"true" ref:"agents.id"`
-	}
 	keyRecords struct{ keyHref }
 )
 
-// funcKeyKinds are the types of a function key's destination. Those of resources that are not declared yet are refused as not found.
+// funcKeyKinds are the types of a function key's destination.
 var funcKeyKinds = []destinationKind{
-	kind[keyCallsQueue]("queue", ""),
 	kind[KeyService]("service", ""),
 	kind[KeyDials]("custom", ""),
 	kind[KeyForwards]("forward", ""),
 	kind[keyTransfers]("transfer", ""),
-	kind[keyAgent]("agent", ""),
 	kind[keyRecords]("onlinerec", ""),
 }
 

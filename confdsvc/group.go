@@ -185,7 +185,7 @@ func declareGroupMembers(e *crud.Engine) {
 		RightShows: []crud.Show{crud.Many(func(u *User) *[]GroupRef { return &u.Groups })},
 		Set:        &crud.List{Path: "members/users", ID: "update_group_member_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
 		SetBack:    &crud.List{Path: "groups", ID: "update_user_groups", By: []string{"uuid", "id"}, Repeated: "Cannot associate same group more than once."},
-		Allow:      crud.All(crud.SameTenant, membersHaveLines), Changed: membersShareNoLine,
+		Allow:      crud.All(crud.SameTenant, membersHaveLines[Group]), Changed: membersShareNoLine("confd_group_user", "group_uuid", func(g *Group) any { return g.UUID }),
 	}.On(e)
 	crud.NestList[Group, User]{Name: "groups", Relation: groupUsers}.On(e)
 	crud.Part[Group, GroupMembers]{
@@ -232,7 +232,7 @@ func nestedMembers(e *crud.Engine) crud.Nested[Group] {
 	}
 }
 
-func membersHaveLines(ctx context.Context, c store.Conn, pairs []*crud.Pair[Group, User]) error {
+func membersHaveLines[L any](ctx context.Context, c store.Conn, pairs []*crud.Pair[L, User]) error {
 	ids := make([]any, len(pairs))
 	for i, p := range pairs {
 		ids[i] = p.Right.ID
@@ -249,23 +249,25 @@ func membersHaveLines(ctx context.Context, c store.Conn, pairs []*crud.Pair[Grou
 	return nil
 }
 
-// membersShareNoLine refuses a group of which two members have one main line.
-func membersShareNoLine(ctx context.Context, c store.Conn, pairs []*crud.Pair[Group, User]) error {
-	var groups []any
-	for _, p := range pairs {
-		if !p.Ends && !slices.Contains(groups, any(p.Left.UUID)) {
-			groups = append(groups, p.Left.UUID)
+// membersShareNoLine refuses a group, or a queue, of which two members have one main line. The table joins it with its users, by its key in a column.
+func membersShareNoLine[L any](table, column string, key func(o *L) any) crud.Check[L, User] {
+	return func(ctx context.Context, c store.Conn, pairs []*crud.Pair[L, User]) error {
+		var with []any
+		for _, p := range pairs {
+			if !p.Ends && !slices.Contains(with, key(p.Left)) {
+				with = append(with, key(p.Left))
+			}
 		}
+		shared, err := store.Select[int64](ctx, c, `
+			SELECT ul.line_id FROM `+table+` gu JOIN confd_user_line ul ON ul.user_id = gu.user_id
+			WHERE gu.`+column+` IN (`+crud.Placeholders(1, len(with))+`)
+				AND NOT EXISTS (SELECT 1 FROM confd_user_line f WHERE f.user_id = ul.user_id AND f.position < ul.position)
+			GROUP BY gu.`+column+`, ul.line_id HAVING count(*) > 1 LIMIT 1`, with...)
+		if err == nil && len(shared) > 0 {
+			err = style.NotPermitted("Cannot associate different users with the same line.", "line_id", shared[0])
+		}
+		return err
 	}
-	shared, err := store.Select[int64](ctx, c, `
-		SELECT ul.line_id FROM confd_group_user gu JOIN confd_user_line ul ON ul.user_id = gu.user_id
-		WHERE gu.group_uuid IN (`+crud.Placeholders(1, len(groups))+`)
-			AND NOT EXISTS (SELECT 1 FROM confd_user_line f WHERE f.user_id = ul.user_id AND f.position < ul.position)
-		GROUP BY gu.group_uuid, ul.line_id HAVING count(*) > 1 LIMIT 1`, groups...)
-	if err == nil && len(shared) > 0 {
-		err = style.NotPermitted("Cannot associate different users with the same line.", "line_id", shared[0])
-	}
-	return err
 }
 
 // orderNumbers sets the priority of numbers that are sent without one to their place in the list, and sorts the list by

@@ -27,7 +27,7 @@ func init() {
 func moveTo(c *crudtest.Client, extension object, contextType string) {
 	in := c.Once(contextType, func() object {
 		all := []any{object{"start": "00000", "end": "99999"}}
-		return c.Create("/contexts", object{"label": contextType, "type": contextType, "group_ranges": all, "conference_room_ranges": all, "incall_ranges": all})
+		return c.Create("/contexts", object{"label": contextType, "type": contextType, "group_ranges": all, "queue_ranges": all, "conference_room_ranges": all, "incall_ranges": all})
 	})
 	c.Do(http.MethodPut, "/extensions/"+extension.Text("id"), object{"context": in["name"]}).Want(http.StatusNoContent)
 }

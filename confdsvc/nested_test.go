@@ -172,7 +172,7 @@ func TestNestedUserAllOrNothing(t *testing.T) {
 			"a forward":                  {object{"forwards": object{"busy": object{"enabled": true}}}, "forwards: {'busy': {'destination': ['Is required to enable the forward']}}"},
 			"a fallback":                 {object{"fallbacks": object{"busy_destination": object{"type": "user", "user_id": 987654}}}, "User was not found"},
 			"a switchboard":              {object{"switchboards": []any{object{"uuid": other.group}}}, "Switchboard was not found"},
-			"an agent":                   {object{"agent": object{"number": "1"}}, "Agent was not found"},
+			"an agent":                   {object{"agent": object{"id": 987654}}, "Agent was not found"},
 			"a field of an item":         {object{"lines": line(object{"extensions": []any{object{"exten": 5}}})}, "lines: {0: {'extensions': {0: {'exten': ['Not a valid string.']}}}}"},
 			"a missing field":            {object{"lines": []any{object{}}}, "lines: {0: {'context': ['Missing data for required field.']}}"},
 		} {

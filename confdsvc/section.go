@@ -1,6 +1,7 @@
 package confdsvc
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/netip"
@@ -14,6 +15,8 @@ import (
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -28,8 +31,8 @@ func (s *Section) section() *Section { return s }
 
 // asteriskSection says which options a section may have. Asterisk runs programs, or leads calls, by some: so there is no other way to write one.
 type asteriskSection struct {
-	// path is where it is, below asterisk/: the file and the section.
-	path string
+	// path is where it is, below asterisk/: the file and the section. access is its path in accesses, if that is another.
+	path, access string
 	// kinds are the options by their names.
 	kinds map[string]optionKind
 	// addressed says that the options are named by addresses, which cannot be listed: all of them are of the kind "address".
@@ -73,6 +76,9 @@ func declareSection[T any, P interface {
 				P(fresh).section().Options.V = maps.Clone(s.first)
 				return fresh
 			},
+			Describe: func(action string, op *rest.Operation) {
+				op.Access = rights.AccessOf("confd", "/asterisk/"+cmp.Or(s.access, s.path), action)
+			},
 		}.On(e)
 	})
 }
@@ -108,11 +114,17 @@ func (s *Snapshot) Section(path string) map[string]string {
 
 // OptionFault says why an option cannot be in the section with a path below asterisk/, or nothing.
 func OptionFault(path, name, value string) string {
-	switch kind, _ := sections[path].kind(name); {
+	kind, _ := sections[path].kind(name)
+	return kind.fault(value)
+}
+
+// fault says why a value is none of this kind of option, or nothing.
+func (kind optionKind) fault(value string) string {
+	switch {
 	case kind.never != "":
 		return "cannot be set: " + kind.never
 	case kind.form == nil:
-		return "is no option of this section"
+		return "is no option that there is here"
 	case !kind.form().MatchString(value):
 		return "must be " + kind.says
 	}

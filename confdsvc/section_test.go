@@ -58,6 +58,13 @@ var sectionTries = map[string]struct {
 		[]object{{}, {"togglerecord": "*3,self,System(reboot)"}, {"togglerecord": "*3", "reboot": "*9,self,System,reboot"}},
 		[]string{"'options: togglerecord' is required", "which application they start cannot be chosen", "invalid variable (reboot)' must be one of (togglerecord)"},
 	},
+	"queues/general": {
+		"autofill",
+		object{"persistentmembers": "yes", "autofill": "no", "monitor-type": "no", "updatecdr": "no", "shared_lastcall": "yes"},
+		object{"persistentmembers": "yes", "autofill": "yes", "keepstats": "yes"},
+		[]object{{"persistentmembers": "no"}, {"autofill": "maybe"}, {"membermacro": "x"}},
+		[]string{"persistentmembers' must be one of yes", "yes or no", "invalid variable (membermacro)"},
+	},
 	"rtp/general": {
 		"rtcpinterval",
 		object{"rtpstart": "10000", "rtpend": "20000", "stunaddr_reresolve_ttl_0": "yes"},
@@ -89,11 +96,14 @@ var sectionTries = map[string]struct {
 }
 
 func init() {
+	yesNo := []string{"yes", "no"}
 	for path, try := range sectionTries {
 		documentSamples["asterisk/"+path] = crudtest.Document{Resource: crudtest.Resource{
 			Minimal: func(_ *crudtest.Client, n int) object {
 				options := maps.Clone(try.first)
-				options[try.counts] = fmt.Sprint(500 + n) // so that each is another
+				if options[try.counts] = fmt.Sprint(500 + n); try.counts == "autofill" { // so that each is another
+					options["autofill"], options["updatecdr"], options["keepstats"] = yesNo[n&1], yesNo[n>>1&1], yesNo[n>>2&1]
+				}
 				return object{"options": options}
 			},
 		}}

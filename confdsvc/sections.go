@@ -12,6 +12,8 @@ type (
 	FeaturesFeaturemap struct{ Section }
 	// FeaturesApplicationmap is the section applicationmap of features.conf.
 	FeaturesApplicationmap struct{ Section }
+	// QueuesGeneral is the section general of queues.conf.
+	QueuesGeneral struct{ Section }
 	// RTPGeneral is the section general of rtp.conf.
 	RTPGeneral struct{ Section }
 	// RTPCandidates is the section ice_host_candidates of rtp.conf: which address is told instead of one of the machine's own.
@@ -87,6 +89,15 @@ func init() {
 		path: "features/applicationmap", first: map[string]string{"togglerecord": "*3"}, needs: []string{"togglerecord"},
 		kinds: valueForm{keysForm.form, keysForm.says + ", alone: which application they start cannot be chosen"}.called("togglerecord"),
 	})
+	declareSection[QueuesGeneral](asteriskSection{
+		path: "queues/general", access: "queue/general",
+		first: map[string]string{"persistentmembers": "yes", "autofill": "no", "monitor-type": "no", "updatecdr": "no", "shared_lastcall": "yes"},
+		kinds: kinds(
+			yesNoForm.called("autofill force_longest_waiting_caller keepstats log_membername_as_agent log-restricted-caller-id negative_penalty_invalid shared_lastcall updatecdr"),
+			oneOf("yes").called("persistentmembers"),
+			oneOf("no", "mixmonitor").called("monitor-type"),
+		),
+	})
 	declareSection[RTPGeneral](asteriskSection{
 		path: "rtp/general", first: map[string]string{"rtpstart": "10000", "rtpend": "20000", "stunaddr_reresolve_ttl_0": "yes"}, check: inPorts,
 		kinds: kinds(
@@ -155,11 +166,13 @@ func init() {
 			never("this is the profile that others are made from", "template"),
 		),
 	})
+	clientIDs["read_asterisk_queues_general"], clientIDs["update_asterisk_queues_general"] = "list_asterisk_queue_general", "update_asterisk_queue_general"
 	words["/asterisk/pjsip/global"] = "settings of SIP"
 	words["/asterisk/pjsip/system"] = "settings of SIP that need a restart"
 	words["/asterisk/features/general"] = "settings of transfers"
 	words["/asterisk/features/featuremap"] = "keys during calls"
 	words["/asterisk/features/applicationmap"] = "keys for recordings"
+	words["/asterisk/queues/general"] = "settings of all queues"
 	words["/asterisk/rtp/general"] = "settings of voices"
 	words["/asterisk/rtp/ice_host_candidates"] = "addresses that are told to browsers"
 	words["/asterisk/hep/general"] = "settings of captures (HEP)"

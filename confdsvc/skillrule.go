@@ -30,7 +30,7 @@ func declareSkillRules(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[SkillRule]{
 		Path: "queues/skillrules", Singular: "skill_rule", Param: "skillrule_id", Title: "SkillRule", Rel: "skillrules",
 		Table: "confd_skill_rule", Keys: []string{"id"},
-		About: "Which agents a queue tries for a call. Queues do not use them yet.", Lists: []string{"name", "rules"},
+		About: "Which agents a queue tries for a call, by their skills.", Lists: []string{"name", "rules"},
 		Order: columns, Filters: columns, Search: columns,
 	})
 }

@@ -24,6 +24,9 @@ type Snapshot struct {
 	Features        []*ExtensionFeature
 	Voicemails      []*Voicemail
 	Groups          []*Group
+	Queues          []*Queue // with their links
+	Agents          []*Agent // with their links
+	SkillRules      []*SkillRule
 	Incalls         []*Incall
 	Music           []*MOH
 	Sounds          []*Sound
@@ -137,6 +140,9 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.Features, nil),
 		rows(&s.Voicemails, nil),
 		whole(&s.Groups),
+		withDestinations(&s.Queues, queueDestinations),
+		withLinks(&s.Agents),
+		rows(&s.SkillRules, nil),
 		rows(&s.Incalls, incallDestinations.all),
 		rows(&s.Music, nil),
 		rows(&s.Sounds, nil),
@@ -212,6 +218,17 @@ func withLinks[T any](into *[]*T) reading {
 	return rows(into, func(ctx context.Context, c store.Conn, e *crud.Engine, objects []*T) error {
 		return crud.Of[T](e).LoadAll(ctx, c, "", objects)
 	})
+}
+
+// withDestinations is withLinks for objects that have destinations.
+func withDestinations[T any](into *[]*T, of destinationsOf[T]) reading {
+	return func(ctx context.Context, c store.Conn, e *crud.Engine) error {
+		err := withLinks(into)(ctx, c, e)
+		if err == nil {
+			err = of.all(ctx, c, e, *into)
+		}
+		return err
+	}
 }
 
 // whole reads the objects of a collection with what they keep outside their rows.

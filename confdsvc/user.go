@@ -63,7 +63,6 @@ type User struct {
 	Services  UserServices  `json:"services" readOnly:"true" prefix:"service_"`
 	Fallbacks UserFallbacks `json:"fallbacks" readOnly:"true"`
 
-	// The rest belongs to resources that this service does not have yet.
 	Agent                 *AgentRef           `json:"agent" readOnly:"true" doc:"The user's agent; null if there is none."`
 	CallPermissions       []CallPermissionRef `json:"call_permissions" readOnly:"true"`
 	CallPickupTargetUsers []UserRef           `json:"call_pickup_target_users" readOnly:"true" doc:"The users whose calls this one may pick up."`

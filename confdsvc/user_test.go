@@ -158,7 +158,7 @@ func TestNotAvailableYet(t *testing.T) {
 			"switchboards": []any{}, "incalls": []any{}, "device_id": nil,
 		}).Text("id")
 		for name, value := range map[string]any{
-			"agent": object{"number": "1"}, "device_id": "x",
+			"device_id": "x",
 		} {
 			body := object{"firstname": "Al", name: value}
 			c.Do(http.MethodPost, "/users", body).Want(http.StatusBadRequest).Says("Input Error - field '" + name + "':").Says("was not found")

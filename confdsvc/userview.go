@@ -71,6 +71,7 @@ type userPhone struct {
 	Protocol         *string `db:"protocol"`
 	Exten            *string `db:"exten"`
 	VoicemailNumber  *string `db:"voicemail_number"`
+	AgentID          *int64  `db:"agent_id"`
 }
 
 func userViews(e *crud.Engine) map[string]crud.View[User] {
@@ -107,11 +108,12 @@ func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User
 		query, args := e.Visible(ctx, `
 			SELECT u.id AS user_id, l.id AS line_id, l.provisioning_code, (SELECT k.name FROM {confd_context} k WHERE k.name = l.context) AS context, x.exten,
 				(SELECT p.protocol FROM {confd_line_protocol} p WHERE p.line_id = l.id) AS protocol,
-				v.number AS voicemail_number
+				v.number AS voicemail_number, a.id AS agent_id
 			FROM confd_user u
 				LEFT JOIN {confd_user_line} ul ON ul.user_id = u.id LEFT JOIN {confd_line} l ON l.id = ul.line_id
 				LEFT JOIN {confd_line_extension} lx ON lx.line_id = l.id LEFT JOIN {confd_extension} x ON x.id = lx.extension_id
 				LEFT JOIN {confd_user_voicemail} uv ON uv.user_id = u.id LEFT JOIN {confd_voicemail} v ON v.id = uv.voicemail_id
+				LEFT JOIN {confd_user_agent} ua ON ua.user_id = u.id LEFT JOIN {confd_agent} a ON a.id = ua.agent_id
 			WHERE u.id IN (`+crud.Placeholders(1, len(ids))+`) ORDER BY ul.position, x.exten`, ids...)
 		rows, err := store.Select[userPhone](ctx, c, query, args...)
 		if err != nil {
@@ -165,7 +167,7 @@ func directoryEntriesOf(_ context.Context, _ store.Conn, users []*User, phones m
 		items[i] = UserDirectoryEntry{
 			ID: int64(u.ID), UUID: u.UUID, LineID: (*int64)(phone.LineID), Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Exten: phone.Exten,
 			MobilePhoneNumber: u.MobilePhoneNumber, VoicemailNumber: phone.VoicemailNumber, Userfield: u.Userfield,
-			Description: u.Description, Context: phone.Context,
+			Description: u.Description, Context: phone.Context, AgentID: phone.AgentID,
 		}
 	}
 	return items, nil

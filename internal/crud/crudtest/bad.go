@@ -76,6 +76,11 @@ func wrong(s *rest.Schema) []string {
 		if s.Maximum != nil {
 			all = append(all, fmt.Sprint(*s.Maximum+1))
 		}
+	case "number":
+		all = append(slices.DeleteFunc(all, func(value string) bool { return value == "1.5" }), `"1.5"`, "NaN")
+		if s.Minimum != nil {
+			all = append(all, fmt.Sprintf("%d.5", *s.Minimum-1))
+		}
 	case "boolean":
 		all = append(all[1:], `"true"`, "1", "0")
 	case "array":
