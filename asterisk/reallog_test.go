@@ -81,6 +81,9 @@ var expected = []expectation{
 	expect(`NOTICE.* queuerules\.conf has not changed`, "docs/asterisk.md"),
 	expect(`NOTICE.*secret\.conf, using secret from config file`, "docs/asterisk.md: the mailbox has no PIN of a telephone"),
 	expect(`ERROR.* manager\.c: Unable to process manager action '\w+'\. Asterisk is shutting down`, "a change that comes just then"),
+	expect(`NOTICE.* app_queue\.c: (Added interface|Removed interface) 'Local/\d+@ringfence-agents'`, "agents who log in and out"),
+	expect(`NOTICE.* app_queue\.c: Queue members successfully reloaded from database`, "those who were logged in before a restart"),
+	expect(`WARNING.* app_queue\.c: Unable to join queue 'ringfence-queue-`, "a queue in which nobody is"),
 	// Of telephones that do what they should not, as the test wants it.
 	expect(`NOTICE.* Request 'REGISTER' from .*(failed|Failed)`, "a wrong password, or nobody's"),
 	expect(`NOTICE.* Request 'INVITE' from .*(failed|Failed)`, "the same, in a call"),

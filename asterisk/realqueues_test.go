@@ -44,6 +44,9 @@ func TestRealQueues(t *testing.T) {
 	for feature, exten := range map[string]string{"agentstaticlogin": "_*31.", "agentstaticlogoff": "_*32.", "agentstaticlogtoggle": "_*30.", "agentpause": "_*33."} {
 		s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
 	}
+	for _, e := range s.Endpoints { // who is not asked whether they are there is there at once after a restart
+		e.AOR.V = [][]string{{"qualify_frequency", "0"}}
+	}
 	first := queueOf(t, s, 1, acme, "301", `, "timeout": 4`+queueOptions, 1)
 	first.Fallbacks.Congestion = to(t, `{"type": "user", "user_id": 4}`)
 	first.Fallbacks.NoAnswer = to(t, `{"type": "queue", "queue_id": 3}`)
@@ -85,7 +88,7 @@ func TestRealQueues(t *testing.T) {
 	}
 	a.rest("the beginning", "answer", all)
 	takes(davePhone) // nobody is logged in
-	key := "*7352***3099001"
+	key := "*7352***309001"
 	if bobPhone.subscribe(key) != 200 {
 		t.Error("there is no lamp of the agent")
 	}

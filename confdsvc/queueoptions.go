@@ -31,7 +31,9 @@ var newQueueOptions = [][]string{
 	{"queue-reporthold", "queue-reporthold"}, {"periodic-announce", "queue-periodic-announce"}, {"announce-frequency", "0"},
 	{"periodic-announce-frequency", "0"}, {"announce-round-seconds", "0"}, {"announce-holdtime", "no"}, {"retry", "5"}, {"wrapuptime", "0"},
 	{"maxlen", "0"}, {"servicelevel", "0"}, {"strategy", "ringall"}, {"memberdelay", "0"}, {"weight", "0"}, {"timeoutpriority", "conf"},
-	{"setqueueentryvar", "yes"}, {"setqueuevar", "yes"},
+	{"setqueueentryvar", "yes"}, {"setqueuevar", "yes"}, {"setinterfacevar", "no"}, {"autofill", "yes"}, {"autopause", "no"}, {"ringinuse", "no"},
+	{"reportholdtime", "no"}, {"timeoutrestart", "no"}, {"min-announce-frequency", "60"}, {"random-periodic-announce", "no"},
+	{"announce-position", "yes"}, {"announce-position-limit", "5"},
 }
 
 // queueOptionKinds are the options that a queue may have. What would run something, or lead calls where the tenant has nothing, is none.

@@ -17,9 +17,9 @@ var notHere = map[string]string{}
 func init() {
 	for reason, kinds := range map[string][]string{
 		"these kinds are not here yet (docs/compatibility.md)": {
-			"agents", "agents item", "agents/skills", "agents/skills item", "dhcp", "emails", "endpoints/sccp",
-			"ingresses/http", "ingresses/http item", "meetings", "meetings item", "provisioning/networking", "queues", "queues item",
-			"asterisk/queues/general", "asterisk/sccp/general",
+			"dhcp", "emails", "endpoints/sccp",
+			"ingresses/http", "ingresses/http item", "meetings", "meetings item", "provisioning/networking",
+			"asterisk/sccp/general",
 		},
 		"the provisioning daemon has them, and no dump":              {"devices", "devices item", "lines devices", "registrars", "registrars item"},
 		"CSV, or JSON if it is asked for":                            {"users export"},
@@ -42,15 +42,8 @@ func init() {
 		allUsers:                                 {"auth groups.items[].uuid", "auth user groups.items[].uuid"},
 		"shown also where there is no directory": {"auth ldap.tenant_uuid"},
 		"of a policy of the configuration, which every tenant sees as its own: here in this list too": {"auth user policies.items[].tenant_uuid"},
-		"queues and agents are not here yet": {
-			"extensions item.queue", "extensions.items[].queue", "user.agent", "users.items[].agent", "users directory.items[].agent_id",
-			"user.queues", "users.items[].queues",
-			"incalls item.destination.queue_id", "incalls item.destination.queue_label", "incalls item.destination.ring_time",
-			"incalls item.destination.skill_rule_id", "incalls item.destination.skill_rule_variables",
-			"incalls item.destination.type",
-			"incalls.items[].destination.queue_id", "incalls.items[].destination.queue_label", "incalls.items[].destination.ring_time",
-			"incalls.items[].destination.skill_rule_id", "incalls.items[].destination.skill_rule_variables",
-			"incalls.items[].destination.type",
+		"codes of our own": {
+			"extensions/features.items", "extensions/features.total",
 		},
 		"in no order there":              {"endpoints/iax item.options", "endpoints/iax.items[].options"},
 		"of the trunk's tenant here":     {"registers/iax item.tenant_uuid", "registers/iax.items", "registers/iax.total"},

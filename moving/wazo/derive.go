@@ -15,8 +15,15 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
+
+// queueFlags are the options of queues that the platform keeps as 0 or 1.
+var queueFlags = map[string]bool{
+	"ringinuse": true, "reportholdtime": true, "timeoutrestart": true, "autofill": true, "setinterfacevar": true, "setqueueentryvar": true,
+	"setqueuevar": true, "random-periodic-announce": true,
+}
 
 // derived add columns to the rows of tables, before they are kept: what SQL cannot say.
 var derived = map[string]func(s *spool, row map[string]*string) error{
@@ -71,6 +78,27 @@ var derived = map[string]func(s *spool, row map[string]*string) error{
 	},
 	"ivr_choice": func(_ *spool, row map[string]*string) error {
 		return accepted(choiceSchema, map[string]any{"exten": text(row["exten"]), "destination": map[string]any{"type": "none"}})
+	},
+	"queue": func(s *spool, row map[string]*string) error {
+		options := [][]string{}
+		for _, name := range tables["queue"].columns {
+			value := text(row[name])
+			if value == "" || slices.Contains([]string{"name", "category", "musicclass", "commented"}, name) {
+				continue
+			}
+			if queueFlags[name] {
+				value = map[bool]string{true: "yes", false: "no"}[value == "1"]
+			}
+			if fault := confdsvc.QueueOptionFault(name, value); fault == "" {
+				options = append(options, []string{name, value})
+			} else if text(row["category"]) == "queue" {
+				if err := s.tell("w_mended", tables["queue"], row, "options: "+name+" "+fault+": left out now"); err != nil {
+					return err
+				}
+			}
+		}
+		row["options"] = jsonText(options)
+		return nil
 	},
 	"queuemember": func(_ *spool, row map[string]*string) error {
 		if number, ok := strings.CutPrefix(text(row["interface"]), "Local/"); ok {

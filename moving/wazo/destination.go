@@ -1,6 +1,7 @@
 package wazo
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"strconv"
@@ -48,7 +49,7 @@ func soundOf(name string) string { return tenantsSounds.ReplaceAllString(name, "
 // toObject are the actions that lead to an object, with the key that names it, and whether that is a number.
 var toObject = map[string]struct{ kind, key string }{
 	"user": {"user", "user_id"}, "group": {"group", "group_id"}, "conference": {"conference", "conference_id"}, "ivr": {"ivr", "ivr_id"},
-	"voicemail": {"voicemail", "voicemail_id"}, "outcall": {"outcall", "outcall_id"},
+	"voicemail": {"voicemail", "voicemail_id"}, "outcall": {"outcall", "outcall_id"}, "queue": {"queue", "queue_id"},
 }
 
 // leads reads an action of the platform's dialplan.
@@ -88,8 +89,6 @@ func leads(action, first, second string) led {
 		return led{kind: "application", sub: "fax_to_mail", keys: map[string]any{"email": first}}
 	case "application:custom":
 		return led{kind: "application", sub: "custom", keys: map[string]any{"application_uuid": first}, target: "application_uuid"}
-	case "queue":
-		return led{reason: "leads to a queue, and queues are not here yet"}
 	case "switchboard":
 		return led{kind: "switchboard", keys: map[string]any{"switchboard_uuid": first, "ring_time": seconds(second)}, target: "switchboard_uuid"}
 	default:
@@ -105,6 +104,20 @@ func (d *led) more(second string) {
 		d.keys["ring_time"], d.keys["moh_uuid"] = seconds(ring), orNull(music)
 	case "group":
 		d.keys["ring_time"] = seconds(second)
+	case "queue":
+		d.keys["ring_time"], d.keys["skill_rule_id"], d.keys["skill_rule_variables"] = nil, nil, nil
+		ring, rule, _ := strings.Cut(second, ";")
+		if n := seconds(ring); n != 0.0 {
+			d.keys["ring_time"] = n
+		}
+		number, variables, _ := strings.Cut(rule, ";")
+		if id, err := strconv.ParseInt(number, 10, 64); err == nil {
+			d.keys["skill_rule_id"] = id
+			named := map[string]string{} // with | for each comma
+			if json.Unmarshal([]byte(strings.ReplaceAll(variables, "|", ",")), &named) == nil && len(named) > 0 {
+				d.keys["skill_rule_variables"] = named
+			}
+		}
 	case "outcall":
 		d.keys["exten"] = second
 	case "voicemail":

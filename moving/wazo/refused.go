@@ -20,7 +20,7 @@ type option struct {
 // sectionsOfAsterisk are the sections that are here, below asterisk/.
 var sectionsOfAsterisk = []string{
 	"pjsip/global", "pjsip/system", "rtp/general", "rtp/ice_host_candidates", "hep/general", "confbridge/wazo_default_bridge", "confbridge/wazo_default_user",
-	"features/general", "features/featuremap", "features/applicationmap", "iax/general",
+	"features/general", "features/featuremap", "features/applicationmap", "iax/general", "queues/general",
 }
 
 // refuse leaves out the options that our services refuse: Asterisk would not load the section, or would run something by them.
@@ -47,6 +47,7 @@ func refuse(ctx context.Context, tx store.Conn) error {
 		UNION ALL SELECT 'features', rowid, 'features/' || category, coalesce(var_name, ''), var_val FROM w_features WHERE commented = '0' AND var_val IS NOT NULL
 		UNION ALL SELECT 'staticiax', rowid, 'iax/general', coalesce(var_name, ''), var_val FROM w_staticiax
 			WHERE commented = '0' AND var_val IS NOT NULL AND var_metric = '0' AND var_name <> 'register'
+		UNION ALL SELECT 'staticqueue', rowid, 'queues/' || category, coalesce(var_name, ''), var_val FROM w_staticqueue WHERE commented = '0' AND var_val IS NOT NULL
 		ORDER BY 1, 2`)
 	if err != nil {
 		return err

@@ -84,6 +84,9 @@ INSERT INTO confd_skill_rule (id, tenant_uuid, name, rules) SELECT id, tenant_uu
 
 -- Sections of Asterisk's own files (refused.go has taken out what ours refuse). One that the dump does not have keeps our defaults.
 
+INSERT INTO confd_asterisk_queues_general (tenant_uuid, options)
+SELECT m.uuid, json_group_object(s.key, s.value) FROM w_master m JOIN w_section s ON s.path = 'queues/general' GROUP BY m.uuid;
+
 INSERT INTO confd_asterisk_pjsip_global (tenant_uuid, options)
 SELECT m.uuid, json_group_object(s.key, s.value) FROM w_master m JOIN w_section s ON s.path = 'pjsip/global' GROUP BY m.uuid;
 

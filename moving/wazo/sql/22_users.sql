@@ -66,10 +66,9 @@ SELECT tenant_uuid, 'user ' || id || ': ' || preprocess_subroutine FROM w_userfe
 UNION ALL SELECT tenant_uuid, 'group ' || id || ': ' || preprocess_subroutine FROM w_groupfeatures WHERE preprocess_subroutine <> ''
 UNION ALL SELECT tenant_uuid, 'incall ' || id || ': ' || preprocess_subroutine FROM w_incall WHERE preprocess_subroutine <> ''
 UNION ALL SELECT tenant_uuid, 'conference ' || id || ': ' || preprocess_subroutine FROM w_conference WHERE preprocess_subroutine <> ''
+UNION ALL SELECT tenant_uuid, 'queue ' || id || ': ' || preprocess_subroutine FROM w_queuefeatures WHERE preprocess_subroutine <> ''
+UNION ALL SELECT tenant_uuid, 'agent ' || id || ': ' || preprocess_subroutine FROM w_agentfeatures WHERE preprocess_subroutine <> ''
 UNION ALL SELECT tenant_uuid, 'outcall ' || id || ': ' || preprocess_subroutine FROM w_outcall WHERE preprocess_subroutine <> '';
-
--- decide is an agent, and agents are not here yet
-SELECT tenant_uuid, trim(firstname || ' ' || coalesce(lastname, '')) FROM w_userfeatures WHERE agentid IS NOT NULL;
 
 -- decide has a voicemail of another tenant, or one that is not there, and goes without
 SELECT u.tenant_uuid, u.uuid FROM w_userfeatures u LEFT JOIN confd_voicemail v ON v.id = u.voicemailid
@@ -145,9 +144,6 @@ SELECT rowid, NULL, exten FROM w_extensions WHERE type IN ('extenfeatures', 'fea
 
 INSERT INTO confd_extension (id, tenant_uuid, exten, context, enabled)
 SELECT x.id, c.tenant_uuid, x.exten, x.context, x.commented = '0' FROM w_extensions x JOIN confd_context c ON c.name = x.context;
-
--- decide is the number of a queue, and queues are not here yet: the number leads nowhere
-SELECT c.tenant_uuid, x.exten FROM w_extensions x JOIN confd_context c ON c.name = x.context WHERE x.type = 'queue';
 
 -- leave line_extension because the line or the number is not there, or they are of different tenants
 SELECT lx.rowid, l.tenant_uuid, 'line ' || lx.line_id || ', extension ' || lx.extension_id FROM w_line_extension lx

@@ -4,9 +4,6 @@
 SELECT g.rowid, g.tenant_uuid, g.label FROM w_groupfeatures g
 WHERE g.tenant_uuid NOT IN (SELECT uuid FROM auth_tenant) OR g.name NOT IN (SELECT name FROM w_queue WHERE category = 'group');
 
--- leave queue because queues are not here yet
-SELECT rowid, NULL, name FROM w_queue WHERE category <> 'group';
-
 INSERT INTO confd_group (id, uuid, tenant_uuid, name, label, preprocess_subroutine, ring_strategy, caller_id_mode, caller_id_name, dtmf_record_toggle, timeout,
     user_timeout, retry_delay, music_on_hold, ring_in_use, mark_answered_elsewhere, enabled, ignore_forward, max_calls)
 SELECT g.id, g.uuid, g.tenant_uuid, g.name, coalesce(nullif(g.label, ''), g.name), g.preprocess_subroutine,
@@ -16,24 +13,21 @@ SELECT g.id, g.uuid, g.tenant_uuid, g.name, coalesce(nullif(g.label, ''), g.name
     g.mark_answered_elsewhere = '1', q.commented = '0', g.ignore_forward = '1', q.maxlen
 FROM w_groupfeatures g JOIN w_queue q ON q.name = g.name AND q.category = 'group' LEFT JOIN w_callerid c ON c.type = 'group' AND c.typeval = g.id;
 
--- leave queuemember because queues are not here yet
-SELECT rowid, NULL, queue_name || ': ' || interface FROM w_queuemember WHERE category <> 'group' OR usertype <> 'user';
-
 -- leave queuemember because the group or the user is not there, or they are of different tenants
 SELECT m.rowid, g.tenant_uuid, coalesce(g.label, m.queue_name) || ': ' || m.interface FROM w_queuemember m LEFT JOIN confd_group g ON g.name = m.queue_name
 LEFT JOIN confd_user u ON u.id = m.userid
-WHERE g.id IS NULL OR m.exten IS NULL AND u.tenant_uuid IS NOT g.tenant_uuid;
+WHERE m.category = 'group' AND (g.id IS NULL OR m.exten IS NULL AND u.tenant_uuid IS NOT g.tenant_uuid);
 
 -- leave queuemember because the context of the number is another tenant's
 SELECT m.rowid, g.tenant_uuid, m.interface FROM w_queuemember m JOIN confd_group g ON g.name = m.queue_name JOIN confd_context c ON c.name = m.context
 WHERE m.userid = '0' AND c.tenant_uuid <> g.tenant_uuid;
 
 INSERT INTO confd_group_user (group_uuid, user_id, priority)
-SELECT g.uuid, m.userid, min(CAST(m.position AS integer)) FROM w_queuemember m JOIN confd_group g ON g.name = m.queue_name WHERE m.userid <> '0'
+SELECT g.uuid, m.userid, min(CAST(m.position AS integer)) FROM w_queuemember m JOIN confd_group g ON g.name = m.queue_name WHERE m.category = 'group' AND m.userid <> '0'
 GROUP BY g.uuid, m.userid;
 
 INSERT INTO confd_group_number (group_uuid, exten, context, priority)
-SELECT g.uuid, m.exten, m.context, min(CAST(m.position AS integer)) FROM w_queuemember m JOIN confd_group g ON g.name = m.queue_name WHERE m.userid = '0'
+SELECT g.uuid, m.exten, m.context, min(CAST(m.position AS integer)) FROM w_queuemember m JOIN confd_group g ON g.name = m.queue_name WHERE m.category = 'group' AND m.userid = '0'
 GROUP BY g.uuid, m.exten, m.context;
 
 -- leave incall because its tenant is not there
@@ -94,6 +88,7 @@ SELECT DISTINCT m.switchboard_uuid, u.id FROM w_switchboard_member_user m JOIN c
 
 -- leave callerid because its owner is not there, or not here yet
 SELECT rowid, NULL, type || ' ' || typeval FROM w_callerid WHERE mode <> '' AND NOT (type = 'group' AND typeval IN (SELECT id FROM confd_group)
+    OR type = 'queue' AND typeval IN (SELECT id FROM confd_queue)
     OR type = 'incall' AND typeval IN (SELECT id FROM confd_incall)
     OR type = 'callfilter' AND typeval IN (SELECT id FROM confd_callfilter));
 
@@ -115,13 +110,16 @@ SELECT id, tenant_uuid, name, slots_start, slots_end, timeout, nullif(music_on_h
 -- Numbers of these: each has one.
 CREATE TABLE w_number AS
 SELECT x.id, x.type, x.typeval, o.tenant_uuid, row_number() OVER (PARTITION BY x.type, x.typeval ORDER BY x.rowid) AS nth FROM w_extensions x
-JOIN confd_extension o ON o.id = x.id WHERE x.type IN ('group', 'incall', 'conference', 'parking');
+JOIN confd_extension o ON o.id = x.id WHERE x.type IN ('group', 'queue', 'incall', 'conference', 'parking');
 
--- decide is a further number of a group, an incall, a conference or a parking lot, of which each has one here: the number leads nowhere
+-- decide is a further number of a group, a queue, an incall, a conference or a parking lot, of which each has one here: the number leads nowhere
 SELECT n.tenant_uuid, x.exten || '@' || x.context FROM w_number n JOIN confd_extension x ON x.id = n.id WHERE n.nth > 1;
 
 INSERT INTO confd_group_extension (group_uuid, extension_id)
 SELECT g.uuid, n.id FROM w_number n JOIN confd_group g ON g.id = n.typeval AND g.tenant_uuid = n.tenant_uuid WHERE n.type = 'group' AND n.nth = 1;
+
+INSERT INTO confd_queue_extension (queue_id, extension_id)
+SELECT q.id, n.id FROM w_number n JOIN confd_queue q ON q.id = n.typeval AND q.tenant_uuid = n.tenant_uuid WHERE n.type = 'queue' AND n.nth = 1;
 
 INSERT INTO confd_incall_extension (incall_id, extension_id)
 SELECT i.id, n.id FROM w_number n JOIN confd_incall i ON i.id = n.typeval AND i.tenant_uuid = n.tenant_uuid WHERE n.type = 'incall' AND n.nth = 1;
@@ -180,9 +178,6 @@ SELECT s.id, s.tenant_uuid, s.name, s.timezone,
     (SELECT json_group_array(json_set(p.period, '$.destination', json_object('type', 'none')) ORDER BY p.place)
         FROM w_period p WHERE p.schedule_id = s.id AND p.mode = 'closed'), s.commented = '0'
 FROM w_schedule s;
-
--- leave schedule_path because queues are not here yet
-SELECT rowid, NULL, 'schedule ' || schedule_id || ', queue ' || pathid FROM w_schedule_path WHERE path = 'queue';
 
 -- leave trunkfeatures because its tenant is not there
 SELECT rowid, tenant_uuid, id FROM w_trunkfeatures WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);
@@ -246,7 +241,7 @@ SELECT rowid, tenant_uuid, name FROM w_pickup WHERE tenant_uuid NOT IN (SELECT u
 
 INSERT INTO confd_callpickup (id, tenant_uuid, name, description, enabled) SELECT id, tenant_uuid, name, description, commented = '0' FROM w_pickup;
 
--- leave pickupmember because queues are not here yet
+-- leave pickupmember because queues are in no pickup here
 SELECT rowid, NULL, 'pickup ' || pickupid || ', queue ' || memberid FROM w_pickupmember WHERE membertype = 'queue';
 
 -- leave pickupmember because the pickup or the member is not there, or they are of different tenants
@@ -270,6 +265,7 @@ SELECT DISTINCT m.pickupid, g.uuid FROM w_pickupmember m JOIN confd_group g ON g
 -- leave schedule_path because the schedule or its owner is not there, or they are of different tenants
 SELECT l.rowid, s.tenant_uuid, l.path || ' ' || l.pathid FROM w_schedule_path l LEFT JOIN confd_schedule s ON s.id = l.schedule_id
 LEFT JOIN (SELECT 'user' AS type, id, tenant_uuid FROM confd_user UNION ALL SELECT 'group', id, tenant_uuid FROM confd_group
+    UNION ALL SELECT 'queue', id, tenant_uuid FROM confd_queue
     UNION ALL SELECT 'incall', id, tenant_uuid FROM confd_incall UNION ALL SELECT 'outcall', id, tenant_uuid FROM confd_outcall) o
     ON o.type = l.path AND o.id = CAST(l.pathid AS integer)
 WHERE s.id IS NULL OR o.tenant_uuid IS NOT s.tenant_uuid;
@@ -282,6 +278,8 @@ INSERT INTO confd_user_schedule (user_id, schedule_id) SELECT pathid, schedule_i
 
 INSERT INTO confd_group_schedule (group_uuid, schedule_id)
 SELECT g.uuid, l.schedule_id FROM w_schedule_path l JOIN confd_group g ON g.id = l.pathid WHERE l.path = 'group';
+
+INSERT INTO confd_queue_schedule (queue_id, schedule_id) SELECT pathid, schedule_id FROM w_schedule_path WHERE path = 'queue';
 
 INSERT INTO confd_incall_schedule (incall_id, schedule_id) SELECT pathid, schedule_id FROM w_schedule_path WHERE path = 'incall';
 

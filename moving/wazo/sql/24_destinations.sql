@@ -6,6 +6,8 @@ UNION ALL SELECT 'group_id', CAST(id AS text), tenant_uuid FROM confd_group
 UNION ALL SELECT 'voicemail_id', CAST(id AS text), tenant_uuid FROM confd_voicemail
 UNION ALL SELECT 'conference_id', CAST(id AS text), tenant_uuid FROM confd_conference
 UNION ALL SELECT 'ivr_id', CAST(id AS text), tenant_uuid FROM confd_ivr
+UNION ALL SELECT 'queue_id', CAST(id AS text), tenant_uuid FROM confd_queue
+UNION ALL SELECT 'agent_id', CAST(id AS text), tenant_uuid FROM confd_agent
 UNION ALL SELECT 'outcall_id', CAST(id AS text), tenant_uuid FROM confd_outcall
 UNION ALL SELECT 'paging_id', CAST(id AS text), tenant_uuid FROM confd_paging
 UNION ALL SELECT 'parking_lot_id', CAST(id AS text), tenant_uuid FROM confd_parkinglot
@@ -61,8 +63,13 @@ INSERT INTO w_sends (source, of, tenant_uuid, slot, switchboard_uuid, "type", su
 SELECT 'dialaction', d.rowid, s.tenant_uuid, 'noanswer', s.uuid, d."type", d.sub, d.keys, d.target, d.target_key, d.reason
 FROM w_dialaction d JOIN confd_switchboard s ON s.uuid = d.categoryval WHERE d.category = 'switchboard' AND d.event = 'noanswer';
 
--- leave dialaction because queues are not here yet
-SELECT rowid, NULL, category || ' ' || categoryval || ': ' || event FROM w_dialaction WHERE category = 'queue';
+ALTER TABLE w_sends ADD COLUMN queue_id integer;
+
+INSERT INTO w_sends (source, of, tenant_uuid, slot, queue_id, "type", sub, keys, target, target_key, reason)
+SELECT 'dialaction', d.rowid, q.tenant_uuid, CASE d.event WHEN 'chanunavail' THEN 'fail' WHEN 'qwaittime' THEN 'wait_time' WHEN 'qwaitratio' THEN 'wait_ratio' ELSE d.event END,
+    q.id, d."type", d.sub, d.keys, d.target, d.target_key, d.reason
+FROM w_dialaction d JOIN confd_queue q ON q.id = CAST(d.categoryval AS integer)
+WHERE d.category = 'queue' AND d.event IN ('noanswer', 'busy', 'congestion', 'chanunavail', 'qwaittime', 'qwaitratio');
 
 -- leave dialaction because its owner is not there, or sends no calls at such an event
 SELECT rowid, NULL, category || ' ' || categoryval || ': ' || event FROM w_dialaction WHERE rowid NOT IN (SELECT of FROM w_sends WHERE source = 'dialaction');
@@ -77,17 +84,19 @@ UPDATE w_sends SET reason = 'leads into a context of another tenant' WHERE reaso
     AND EXISTS (SELECT 1 FROM confd_context c WHERE c.name = json_extract(w_sends.keys, '$.context') AND c.tenant_uuid <> w_sends.tenant_uuid);
 
 -- decide sends calls nowhere now, since it leads to what is not there, or not here: choose another destination
-SELECT tenant_uuid, coalesce('user ' || user_id, 'incall ' || incall_id, 'group ' || group_uuid, 'schedule ' || schedule_id, 'menu ' || ivr_id, 'call filter ' || callfilter_id, 'switchboard ' || switchboard_uuid) || ', ' || slot || ': ' || reason
+SELECT tenant_uuid, coalesce('user ' || user_id, 'incall ' || incall_id, 'group ' || group_uuid, 'queue ' || queue_id, 'schedule ' || schedule_id, 'menu ' || ivr_id, 'call filter ' || callfilter_id, 'switchboard ' || switchboard_uuid) || ', ' || slot || ': ' || reason
 FROM w_sends WHERE reason IS NOT NULL;
 
 -- leave dialaction
-SELECT of, tenant_uuid, coalesce('user ' || user_id, 'incall ' || incall_id, 'group ' || group_uuid, 'menu ' || ivr_id, 'call filter ' || callfilter_id, 'switchboard ' || switchboard_uuid) || ', ' || slot, reason
+SELECT of, tenant_uuid, coalesce('user ' || user_id, 'incall ' || incall_id, 'group ' || group_uuid, 'queue ' || queue_id, 'menu ' || ivr_id, 'call filter ' || callfilter_id, 'switchboard ' || switchboard_uuid) || ', ' || slot, reason
 FROM w_sends WHERE reason IS NOT NULL AND source = 'dialaction';
 
-INSERT INTO confd_destination (of_user_id, of_incall_id, of_group_uuid, of_schedule_id, of_ivr_id, of_callfilter_id, of_switchboard_uuid, slot, type, sub, keys, user_id, group_id, voicemail_id,
-    conference_id, ivr_id, outcall_id, application_uuid, switchboard_uuid, moh_uuid)
-SELECT s.user_id, s.incall_id, s.group_uuid, s.schedule_id, s.ivr_id, s.callfilter_id, s.switchboard_uuid, s.slot, s."type", s.sub, s.keys, json_extract(s.keys, '$.user_id'),
+INSERT INTO confd_destination (of_user_id, of_incall_id, of_group_uuid, of_schedule_id, of_ivr_id, of_callfilter_id, of_switchboard_uuid, of_queue_id, slot, type, sub, keys, user_id, group_id, voicemail_id,
+    conference_id, ivr_id, outcall_id, application_uuid, switchboard_uuid, queue_id, skill_rule_id, moh_uuid)
+SELECT s.user_id, s.incall_id, s.group_uuid, s.schedule_id, s.ivr_id, s.callfilter_id, s.switchboard_uuid, s.queue_id, s.slot, s."type", s.sub, s.keys, json_extract(s.keys, '$.user_id'),
     json_extract(s.keys, '$.group_id'), json_extract(s.keys, '$.voicemail_id'), json_extract(s.keys, '$.conference_id'), json_extract(s.keys, '$.ivr_id'),
     json_extract(s.keys, '$.outcall_id'), json_extract(s.keys, '$.application_uuid'), json_extract(s.keys, '$.switchboard_uuid'),
+    json_extract(s.keys, '$.queue_id'),
+    (SELECT r.id FROM confd_skill_rule r WHERE r.id = json_extract(s.keys, '$.skill_rule_id') AND r.tenant_uuid = s.tenant_uuid),
     (SELECT m.uuid FROM confd_moh m WHERE m.uuid = json_extract(s.keys, '$.moh_uuid') AND m.tenant_uuid = s.tenant_uuid)
 FROM w_sends s WHERE s.reason IS NULL ORDER BY s.rowid;

@@ -20,6 +20,8 @@ INSERT INTO w_does SELECT func_key_id, 'group', json_object('group_id', CAST(gro
 
 INSERT INTO w_does SELECT func_key_id, 'conference', json_object('conference_id', CAST(conference_id AS integer)), 'conference_id' FROM w_func_key_dest_conference;
 
+INSERT INTO w_does SELECT func_key_id, 'queue', json_object('queue_id', CAST(queue_id AS integer)), 'queue_id' FROM w_func_key_dest_queue;
+
 INSERT INTO w_does SELECT func_key_id, 'paging', json_object('paging_id', CAST(paging_id AS integer)), 'paging_id' FROM w_func_key_dest_paging;
 
 INSERT INTO w_does SELECT func_key_id, 'parking', json_object('parking_lot_id', CAST(parking_lot_id AS integer)), 'parking_lot_id' FROM w_func_key_dest_parking;
@@ -50,12 +52,17 @@ FROM w_func_key_dest_features d JOIN w_features f ON f.id = d.features_id;
 INSERT INTO w_does
 SELECT func_key_id, 'bsfilter', json_object('filter_member_id', CAST(filtermember_id AS integer)), 'filter_member_id' FROM w_func_key_dest_bsfilter;
 
+INSERT INTO w_does
+SELECT d.func_key_id, 'agent', json_object('agent_id', CAST(d.agent_id AS integer), 'action',
+    CASE f.feature WHEN 'agentstaticlogin' THEN 'login' WHEN 'agentstaticlogoff' THEN 'logout' ELSE 'toggle' END), 'agent_id'
+FROM w_func_key_dest_agent d JOIN w_feature_extension f ON f.uuid = d.feature_extension_uuid;
+
 CREATE UNIQUE INDEX w_does_key ON w_does (func_key_id);
 
 -- leave func_key_mapping because the template is not there
 SELECT rowid, NULL, template_id || ', ' || position FROM w_func_key_mapping WHERE template_id NOT IN (SELECT id FROM confd_func_key_template);
 
--- decide does what is not there, or not here yet (queues, agents), and is left out
+-- decide does what is not there, or not here yet, and is left out
 SELECT t.tenant_uuid, coalesce('user ' || t.user_id, t.name) || ', key ' || m.position FROM w_func_key_mapping m JOIN confd_func_key_template t ON t.id = m.template_id
 WHERE NOT EXISTS (SELECT 1 FROM w_does d LEFT JOIN w_object o ON o.target = d.target AND o.key = CAST(json_extract(d.keys, '$.' || d.target) AS text)
     WHERE d.func_key_id = m.func_key_id AND (d.target IS NULL OR o.tenant_uuid = t.tenant_uuid));
@@ -65,7 +72,8 @@ SELECT m.rowid, t.tenant_uuid, coalesce('user ' || t.user_id, t.name) || ', key 
 WHERE NOT EXISTS (SELECT 1 FROM w_does d LEFT JOIN w_object o ON o.target = d.target AND o.key = CAST(json_extract(d.keys, '$.' || d.target) AS text)
     WHERE d.func_key_id = m.func_key_id AND (d.target IS NULL OR o.tenant_uuid = t.tenant_uuid));
 
-INSERT INTO confd_func_key (template_id, place, blf, label, type, keys, user_id, group_id, paging_id, conference_id, filter_member_id, parking_lot_id)
+INSERT INTO confd_func_key (template_id, place, blf, label, type, keys, user_id, group_id, paging_id, conference_id, filter_member_id, parking_lot_id, queue_id, agent_id)
 SELECT m.template_id, m.position, m.blf = 't', m.label, d."type", d.keys, json_extract(d.keys, '$.user_id'), json_extract(d.keys, '$.group_id'),
-    json_extract(d.keys, '$.paging_id'), json_extract(d.keys, '$.conference_id'), json_extract(d.keys, '$.filter_member_id'), json_extract(d.keys, '$.parking_lot_id')
+    json_extract(d.keys, '$.paging_id'), json_extract(d.keys, '$.conference_id'), json_extract(d.keys, '$.filter_member_id'), json_extract(d.keys, '$.parking_lot_id'),
+    json_extract(d.keys, '$.queue_id'), json_extract(d.keys, '$.agent_id')
 FROM w_func_key_mapping m JOIN w_does d ON d.func_key_id = m.func_key_id ORDER BY CAST(m.template_id AS integer), CAST(m.position AS integer);
