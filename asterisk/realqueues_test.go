@@ -98,6 +98,10 @@ func TestRealQueues(t *testing.T) {
 	takes(bobPhone)
 	code(bobPhone, "*3312")
 	has("ringfence-queue-1", "paused:12")
+	live, err := a.service.Live(t.Context())
+	if err != nil || len(live.Queues.Items) != 3 || fmt.Sprint(live.Queues.Items[0].Agents) != "[{9001 paused 12}]" || live.Queues.Items[2].Members != 1 {
+		t.Errorf("the queues are %+v, %v", live.Queues.Items, err)
+	}
 	takes(davePhone)
 	code(bobPhone, "*33")
 	takes(bobPhone)

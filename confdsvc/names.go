@@ -35,6 +35,21 @@ func (n Names) Endpoints(ctx context.Context, tenantUUID string) ([]string, erro
 	return store.Select[string](ctx, n.DB, `SELECT name FROM confd_endpoint_sip WHERE tenant_uuid = $1`, tenantUUID)
 }
 
+// Queues returns what the queues of a tenant, or of all tenants if the tenant is "", are called, by their numbers.
+func (n Names) Queues(ctx context.Context, tenantUUID string) (map[int64]string, error) {
+	type named struct {
+		ID   int64  `db:"id"`
+		Name string `db:"name"`
+	}
+	found, err := store.Select[named](ctx, n.DB, `SELECT id, coalesce(nullif(label, ''), name) AS name FROM confd_queue
+		WHERE $1 = '' OR CAST(tenant_uuid AS text) = $1`, tenantUUID)
+	names := make(map[int64]string, len(found))
+	for _, q := range found {
+		names[q.ID] = q.Name
+	}
+	return names, err
+}
+
 // HasMOH reports whether the tenant has a music on hold of that name.
 func (n Names) HasMOH(ctx context.Context, tenantUUID, name string) (bool, error) {
 	return n.has(ctx, `SELECT count(*) FROM confd_moh WHERE name = $1 AND tenant_uuid = $2`, name, tenantUUID)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/jobs"
@@ -17,15 +18,16 @@ const defaultRows = 100
 
 // liveSpec is which rows may be asked for.
 var liveSpec = rest.ListSpec{
-	Filters: []string{"endpoint"}, Docs: map[string]string{"endpoint": "Only what belongs to the SIP endpoint of this name."},
+	Filters: []string{"endpoint", "queue"},
+	Docs:    map[string]string{"endpoint": "Only what belongs to the SIP endpoint of this name.", "queue": "Only the queue of this number."},
 }
 
 // liveOperations tell how the running telephone system is.
 func (e *endpoints) liveOperations() []rest.Operation {
 	return []rest.Operation{{
 		Method: http.MethodGet, Path: "/asterisk", Access: "sysconfd.asterisk.read", ID: "read_asterisk", Tag: "status",
-		Summary: "The state of Asterisk: calls, registered telephones, trunks",
-		Description: "What belongs to SIP endpoints of the tenant is told. In the master tenant, all is. " +
+		Summary: "The state of Asterisk: calls, registered telephones, trunks, queues",
+		Description: "What belongs to SIP endpoints and queues of the tenant is told. In the master tenant, all is. " +
 			"Each of the lists begins after `offset` rows, and has `limit` of them at most, or 100.",
 		Query:   slices.DeleteFunc(liveSpec.Parameters(), func(p rest.Parameter) bool { return p.Name == "direction" }), // they have no order
 		Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Live](), Statuses: []int{http.StatusNotImplemented, http.StatusServiceUnavailable}, Tenanted: !e.plain,
@@ -57,13 +59,35 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 			own[name] = true
 		}
 	}
+	only := map[string]string{}
+	for _, f := range asked.Filters {
+		only[f.Name] = f.Value
+	}
 	search := store.Fold(asked.Search)
+	says := func(said ...string) bool {
+		return search == "" || strings.Contains(store.Fold(strings.Join(said, "\n")), search)
+	}
 	seen := func(of jobs.Of, said ...string) bool {
-		if !s.all && (!of.Generated || !own[of.Endpoint]) || len(asked.Filters) > 0 && of.Endpoint != asked.Filters[0].Value {
+		if !s.all && (!of.Generated || !own[of.Endpoint]) || only["queue"] != "" || only["endpoint"] != "" && of.Endpoint != only["endpoint"] {
 			return false
 		}
-		return search == "" || strings.Contains(store.Fold(strings.Join(append(said, of.Endpoint), "\n")), search)
+		return says(append(said, of.Endpoint)...)
 	}
+	of := s.tenant
+	if s.all {
+		of = ""
+	}
+	queues, err := e.names.Queues(ctx, of)
+	if err != nil {
+		return reply, err
+	}
+	is.Queues.Items = slices.Clone(is.Queues.Items) // what was seen serves others too
+	for i := range is.Queues.Items {
+		is.Queues.Items[i].Label = queues[is.Queues.Items[i].ID]
+	}
+	is.Queues = rows(is.Queues, asked.Offset, cmp.Or(asked.Limit, defaultRows), func(q jobs.LiveQueue) bool {
+		return q.Label != "" && only["endpoint"] == "" && (only["queue"] == "" || only["queue"] == strconv.FormatInt(q.ID, 10)) && says(q.Label)
+	})
 	offset, limit := asked.Offset, cmp.Or(asked.Limit, defaultRows)
 	is.Channels = rows(is.Channels, offset, limit, func(c jobs.Channel) bool { return seen(c.Of, c.Number, c.Name, c.With, c.WithWho) })
 	is.Registrations = rows(is.Registrations, offset, limit, func(c jobs.Registration) bool { return seen(c.Of, c.From, c.Agent) })

@@ -181,7 +181,10 @@ func (w *world) unchanged(do func()) {
 }
 
 // named are the names that the configuration service has given, by their tenants.
-type named struct{ contexts, moh, endpoints map[string][]string }
+type named struct {
+	contexts, moh, endpoints map[string][]string
+	queues                   map[string]map[int64]string
+}
 
 func (n *named) InternalContexts(_ context.Context, tenant string) (out []string, err error) {
 	for of, names := range n.contexts {
@@ -198,6 +201,10 @@ func (n *named) HasContext(_ context.Context, tenant, name string) (bool, error)
 
 func (n *named) Endpoints(_ context.Context, tenant string) ([]string, error) {
 	return n.endpoints[tenant], nil
+}
+
+func (n *named) Queues(_ context.Context, tenant string) (map[int64]string, error) {
+	return n.queues[tenant], nil
 }
 
 func (n *named) HasMOH(_ context.Context, tenant, name string) (bool, error) {

@@ -127,6 +127,11 @@ func (s *Service) seeAll(ctx context.Context) (l jobs.Live, err error) {
 		l.Trunks.Items = append(l.Trunks.Items, *t)
 	}
 	slices.SortFunc(l.Trunks.Items, func(a, b jobs.LiveTrunk) int { return cmp.Compare(a.Endpoint, b.Endpoint) })
+	waiting, err := s.client.List(ctx, ami.Action{Name: "QueueStatus"})
+	if err != nil {
+		return l, err
+	}
+	l.Queues.Items = queuesOf(waiting)
 	slices.SortStableFunc(l.Registrations.Items, func(a, b jobs.Registration) int { return cmp.Compare(a.Endpoint, b.Endpoint) })
 	slices.SortStableFunc(l.Channels.Items, func(a, b jobs.Channel) int { return cmp.Compare(a.Call, b.Call) })
 	return l, nil

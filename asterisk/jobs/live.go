@@ -11,6 +11,24 @@ type Live struct {
 	Channels      Rows[Channel]      `json:"channels" doc:"The channels: each telephone, trunk or other party of each call."`
 	Registrations Rows[Registration] `json:"registrations" doc:"The places where telephones have registered."`
 	Trunks        Rows[LiveTrunk]    `json:"trunks" doc:"The registrations at other systems, and the other systems that are asked whether they answer."`
+	Queues        Rows[LiveQueue]    `json:"queues" doc:"The queues, with what waits in them."`
+}
+
+// LiveQueue is what waits in a queue, and who takes its calls.
+type LiveQueue struct {
+	ID      int64       `json:"queue_id" example:"3" doc:"The number of the queue in confd."`
+	Label   string      `json:"label" example:"Support" doc:"What it is called there."`
+	Waiting int64       `json:"waiting" example:"2" doc:"How many calls wait."`
+	Longest int64       `json:"longest_seconds" example:"73" doc:"How long the first of them has waited."`
+	Members int64       `json:"members" example:"5" doc:"How many there are who take its calls: its users, and the agents who are logged in."`
+	Agents  []LiveAgent `json:"agents" doc:"The agents who are logged in."`
+}
+
+// LiveAgent is an agent who is logged in.
+type LiveAgent struct {
+	Number string `json:"number" example:"9001" doc:"The number of the agent."`
+	State  string `json:"state" enum:"free,ringing,busy,paused,away" doc:"What the agent does; away: no telephone of theirs is there."`
+	Reason string `json:"reason" example:"12" doc:"The digits by which the agent has said why they pause."`
 }
 
 // Rows are some of a list.

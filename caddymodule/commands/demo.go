@@ -26,7 +26,7 @@ func init() {
 		Short: "Adds a made-up company, in a tenant of its own",
 		Long: `
 Creates a tenant with users, who have lines, numbers, voicemails and incoming
-numbers, and with groups of them, a call filter and a switchboard. Its main
+numbers, and with groups of them, a queue, a call filter and a switchboard. Its main
 number is a menu, during office hours; calls to the outside, dialled with 0, go by
 one of two trunks, and calls abroad need the digits 4711. The carriers are made up:
 no call leaves the machine.
@@ -128,6 +128,8 @@ const (
 	demoUsers, demoGroups, demoIncalls = 100_000, 200_000, 300_000
 	// demoMain is the number of the company, behind those of the users.
 	demoMain = demoIncalls + maxDemo
+	// demoQueue is the number of the queue, behind those of the groups.
+	demoQueue = demoGroups + maxDemo
 	// demoAtOnce is how many users one request makes.
 	demoAtOnce = 250
 )
@@ -143,7 +145,8 @@ var (
 func (d *demo) fill(ctx context.Context, users int, progress func(done, of int)) error {
 	numbers := func(from, to int) []object { return []object{{"start": fmt.Sprint(from), "end": fmt.Sprint(to)}} }
 	inside := d.create(ctx, "/contexts", object{
-		"label": "Inside", "user_ranges": numbers(demoUsers, demoUsers+maxDemo), "group_ranges": numbers(demoGroups, demoGroups+maxDemo),
+		"label": "Inside", "user_ranges": numbers(demoUsers, demoUsers+maxDemo), "group_ranges": numbers(demoGroups, demoQueue-1),
+		"queue_ranges": numbers(demoQueue, demoQueue),
 	})
 	incoming := d.create(ctx, "/contexts", object{"label": "From outside", "type": "incall", "incall_ranges": numbers(demoIncalls, demoMain)})
 	var people []confdsvc.ImportedUser
@@ -167,6 +170,7 @@ func (d *demo) fill(ctx context.Context, users int, progress func(done, of int))
 	if d.err == nil {
 		groups := d.groups(ctx, people, inside.Name)
 		d.mainNumber(ctx, people[0], groups, incoming.Name)
+		d.queue(ctx, people, inside.Name)
 		d.outside(ctx, inside.ID, incoming.Name)
 		d.secretary(ctx, people)
 	}
@@ -200,6 +204,20 @@ func (d *demo) secretary(ctx context.Context, people []confdsvc.ImportedUser) {
 	d.put(ctx, fmt.Sprintf("/callfilters/%d/surrogates/users", filter.ID), object{"users": []object{other}})
 	board := d.create(ctx, "/switchboards", object{"name": "Reception"})
 	d.put(ctx, "/switchboards/"+board.UUID+"/members/users", object{"users": []object{boss, other}})
+}
+
+// queue makes a queue of up to five agents, who are the last of the users and have their numbers: they log in by *31 and the number.
+func (d *demo) queue(ctx context.Context, people []confdsvc.ImportedUser, inside string) {
+	queue := d.create(ctx, "/queues", object{"name": "hotline", "label": "Hotline", "timeout": 300, "music_on_hold": "default"})
+	exten := d.create(ctx, "/extensions", object{"exten": fmt.Sprint(demoQueue), "context": inside})
+	d.put(ctx, fmt.Sprintf("/queues/%d/extensions/%d", queue.ID, exten.ID), nil)
+	for i := max(0, len(people)-5); i < len(people); i++ {
+		first, last := demoFirst[i%len(demoFirst)], demoLast[i/len(demoFirst)%len(demoLast)]
+		agent := d.create(ctx, "/agents", object{
+			"number": fmt.Sprint(demoUsers + i), "firstname": first, "lastname": last, "queues": []object{{"id": queue.ID}},
+		})
+		d.put(ctx, fmt.Sprintf("/users/%d/agents/%d", people[i].UserID, agent.ID), nil)
+	}
 }
 
 // mainNumber makes the company's own number: a menu during office hours, and the mailbox of one user at other times.

@@ -34,7 +34,7 @@ func TestDemo(t *testing.T) {
 				t.Errorf("again: status %d:\n%s", status, out)
 			}
 			for path, total := range map[string]float64{
-				"/users": 260, "/lines": 260, "/voicemails": 260, "/incalls": 261, "/groups": 10, "/contexts": 3, "/extensions": 532,
+				"/users": 260, "/lines": 260, "/voicemails": 260, "/incalls": 261, "/groups": 10, "/contexts": 3, "/extensions": 533, "/queues": 1, "/agents": 5,
 				"/ivr": 1, "/schedules": 1, "/trunks": 2, "/outcalls": 1, "/callpermissions": 1, "/emergency-numbers": 1, "/callfilters": 1, "/switchboards": 1,
 			} {
 				if got := p.Do(t, "GET", "/api/confd/1.1"+path, token, "", resttest.In(made)).Want(200).JSON("total"); got != total {

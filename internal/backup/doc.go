@@ -10,7 +10,7 @@
 //	files/<name>           a file of the data folder
 //	manifest.json          a [Manifest]: the format, the schema's version, and each member's size and SHA-256
 //
-// A row has the columns that the manifest lists: text and uuid as strings, integers as numbers, booleans, times in UTC with microseconds,
+// A row has the columns that the manifest lists: text and uuid as strings, numbers, booleans, times in UTC with microseconds,
 // bytes in base64, null. What the database computes is left out. The tables and columns are those of the migrations: they are read from
 // an empty database that is migrated to the same version.
 //

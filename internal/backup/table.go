@@ -28,12 +28,13 @@ var types = map[string]struct {
 	text func(value any) any // as JSON encodes it
 	read func(json []byte) (any, error)
 }{
-	"text":      {into[string], held[string], same, read[string]},
-	"integer":   {into[int64], held[int64], same, read[int64]},
-	"bigint":    {into[int64], held[int64], same, read[int64]},
-	"boolean":   {into[bool], held[bool], same, read[bool]},
-	"blob":      {into[[]byte], heldBytes, same, read[[]byte]},
-	"timestamp": {into[time.Time], held[time.Time], func(v any) any { return v.(time.Time).UTC().Format(timeForm) }, readTime},
+	"text":             {into[string], held[string], same, read[string]},
+	"integer":          {into[int64], held[int64], same, read[int64]},
+	"bigint":           {into[int64], held[int64], same, read[int64]},
+	"double precision": {into[float64], held[float64], same, read[float64]},
+	"boolean":          {into[bool], held[bool], same, read[bool]},
+	"blob":             {into[[]byte], heldBytes, same, read[[]byte]},
+	"timestamp":        {into[time.Time], held[time.Time], func(v any) any { return v.(time.Time).UTC().Format(timeForm) }, readTime},
 }
 
 const timeForm = "2006-01-02T15:04:05.000000Z"

@@ -1,4 +1,4 @@
-// The state of Asterisk: who talks with whom, which telephones have registered, and how the trunks are. It is refreshed while one looks.
+// The state of Asterisk: who talks with whom, which telephones have registered, and how the trunks and the queues are. It is refreshed while one looks.
 import { call } from './api.js';
 import { operation } from './definitions.js';
 import { badge, grid, h, later, moment, plural, put } from './dom.js';
@@ -29,6 +29,14 @@ const section = (title, { total, items }, none, titles, row) => [
 	items.length > 0 ? grid(titles, items.map(row)) : h('p', { class: 'empty' }, none),
 	total > items.length && h('p', {}, `and ${(total - items.length).toLocaleString()} more: search for them.`),
 ];
+
+// waits tells what waits in a queue, and of its agents who are logged in.
+export const waits = ({ waiting, longest_seconds: longest, members, agents }) => [
+	waiting > 0 ? [plural(waiting, 'call'), ' waiting, the first for ', lasting(longest)] : 'Nobody waits',
+	`; ${members > 0 ? `${members.toLocaleString()} to take calls` : 'nobody takes calls'}`,
+	agents.length > 0 && h('ul', {}, agents.map((a) => h('li', {}, `${a.number} `, badge(doing[a.state], a.state === 'free' ? 'good' : 'warn'), a.reason > '0' && ` ${a.reason}`))),
+];
+const doing = { free: 'Free', ringing: 'Rings', busy: 'On a call', paused: 'Pauses', away: 'No telephone' };
 
 const seen = (is) => [
 	h(
@@ -61,6 +69,10 @@ const seen = (is) => [
 			r.agent,
 		],
 	),
+	section('Queues', is.queues, 'There is no queue.', ['Queue', 'What waits, and who takes calls'], (q) => [
+		h('a', { href: `#/confd/queues/${q.queue_id}` }, q.label),
+		waits(q),
+	]),
 	section('Trunks', is.trunks, 'There is no trunk that registers or is asked.', ['Trunk', 'At', 'Registration', 'State', 'Answers in'], (t) => [
 		t.endpoint,
 		t.at,

@@ -1,7 +1,7 @@
 // A person at one look, whichever services know of them: numbers, telephones and how these are now, mailbox, groups, forwards, do not disturb,
 // and the login with its rights and sessions.
 import { call, erase } from './api.js';
-import { lasting, party, since, state } from './asterisk.js';
+import { lasting, party, since, state, waits } from './asterisk.js';
 import { fill, may, operation, resources, target } from './definitions.js';
 import { ask, badge, brief, h, moment, put, say } from './dom.js';
 import { nameLater } from './shown.js';
@@ -161,15 +161,30 @@ export const group = (place, { extensions = [], incalls = [], members }) => {
 		users = members?.users;
 	add('Numbers', called(extensions));
 	add('From outside', called(incalls.flatMap((of) => of.extensions ?? [])));
-	if (users)
-		add(
-			'Members',
-			users.length > 0 && [
-				many(users.slice(0, named).map((u) => to('confd/users', u.uuid, brief(u)))),
-				users.length > named && ` and ${users.length - named} more`,
-			],
-		);
+	if (users) add('Members', some(users, (u) => to('confd/users', u.uuid, brief(u))));
 	put(place, list);
+};
+
+const some = (all, link) => all.length > 0 && [many(all.slice(0, named).map(link)), all.length > named && ` and ${all.length - named} more`];
+
+// queue tells of those who take a queue's calls, and of what waits in it just now.
+export const queue = async (place, { id, extensions, members }) => {
+	const [list, add] = telling(),
+		live = operation('read_asterisk');
+	add('Numbers', called(extensions));
+	add(
+		'Agents',
+		some(members.agents, (a) => to('confd/agents', a.id, brief(a))),
+	);
+	add(
+		'Users',
+		some(members.users, (u) => to('confd/users', u.uuid, brief(u))),
+	);
+	put(place, list);
+	if (!live || !may(live)) return;
+	const { data } = await call('GET', live.service.prefix + live.path, { query: { limit: 1, queue: id } }).catch(() => ({ data: undefined })),
+		[now] = data?.queues.items ?? [];
+	if (now) add('Now', waits(now));
 };
 
 // show puts what there is to know of a person, whom a GET of the telephone user returned, in its place: the sessions too, unless the page has

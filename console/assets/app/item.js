@@ -70,7 +70,7 @@ const about = (resource, object) => [
 ];
 
 // glances tell of a person, who may be a telephone user, a login, or both, and of what has members and numbers. Few pages need them.
-const glances = { 'confd/users': 'show', 'auth/users': 'person', 'confd/groups': 'group', 'confd/conferences': 'group' };
+const glances = { 'confd/users': 'show', 'auth/users': 'person', 'confd/groups': 'group', 'confd/queues': 'queue', 'confd/conferences': 'group' };
 const glance = (of, object) => {
 	const place = h('section', { class: 'glance', 'aria-label': 'At one look' });
 	import('./glance.js').then((all) => all[of](place, object));

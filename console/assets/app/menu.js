@@ -24,7 +24,7 @@ const places = [
 	[
 		'Groups',
 		'M5.5 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5M1 13.5a4.5 4.5 0 0 1 9 0M10.5 2.7a2.5 2.5 0 0 1 0 4.6M12 9.5a4.5 4.5 0 0 1 3 4',
-		['confd/groups', 'confd/callfilters', 'confd/switchboards', 'confd/callpickups', 'confd/pagings'],
+		['confd/groups', 'confd/queues', 'confd/agents', 'confd/callfilters', 'confd/switchboards', 'confd/callpickups', 'confd/pagings'],
 	],
 	['Incoming', 'M13.5 2.5 3 13M3 6v7h7', ['confd/incalls']],
 	['Outgoing', 'M3 13 13.5 2.5M6.5 2.5h7v7', ['confd/outcalls', 'confd/trunks', 'confd/callpermissions', 'confd/emergency-numbers']],
@@ -82,6 +82,7 @@ export const makers = {
 	telephone: { key: 'confd/users', title: 'New telephone user' },
 	'ring-group': { key: 'confd/groups', title: 'New ring group' },
 	'incoming-number': { key: 'confd/incalls', title: 'New incoming number' },
+	queue: { key: 'confd/queues', title: 'New queue' },
 	'conference-room': { key: 'confd/conferences', title: 'New conference room' },
 	'voice-menu': { key: 'confd/ivr', title: 'New menu' },
 	'opening-hours': { key: 'confd/schedules', title: 'New opening hours' },

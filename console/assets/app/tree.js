@@ -25,6 +25,7 @@ const branches = ({ service, schema = {} }, object) => {
 		...schedules.map((one) => ({ when: 'By the hours of', key: 'confd/schedules', one })),
 		...Object.entries(forwards).flatMap(([name, when]) => (sent[name]?.enabled ? [{ when, text: `forwarded to ${sent[name].destination}` }] : [])),
 		...choices.map(({ exten, destination }) => ({ when: `Key ${exten}`, destination })),
+		...(members.agents ?? []).map((one) => ({ when: 'Rings', key: 'confd/agents', one, ends: true })),
 		...(members.users ?? []).map((one) => ({ when: 'Rings', key: 'confd/users', one, ends: true })),
 		...(members.extensions ?? []).map((one) => ({ when: 'Rings', text: one.exten })),
 		...destinations(object, schema),

@@ -175,6 +175,13 @@ const works = {
 		body: ({ number: one, members, ...rest }) => ({ ...rest, ...numbers(one), members: users(members) }),
 		said: ({ label, number: one }) => `${label} was created${withNumber(one)}.`,
 	},
+	queue: {
+		about: 'A number at which callers wait until somebody is free. Who takes the calls is chosen on its page.',
+		names: ['label', 'name', 'timeout', 'music_on_hold'],
+		below: async () => [await number({ type: 'internal', of: 'queue_ranges', fresh: 'Inside' })],
+		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
+		said: ({ label, name, number: one }) => `${label || name} was created${withNumber(one)}.`,
+	},
 	'incoming-number': {
 		about: 'A number that is called from outside, and where its calls go.',
 		names: ['destination', 'description'],
