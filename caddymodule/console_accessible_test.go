@@ -75,6 +75,9 @@ func TestConsoleIsAccessible(t *testing.T) {
 	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lastname":"Lovelace","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}]}`).Want(201).Text("uuid")
 	group := g.Do(t, "POST", "/api/confd/1.1/groups", admin, `{"label":"Sales"}`).Want(201)
 	g.Do(t, "PUT", "/api/confd/1.1/groups/"+group.Text("uuid")+"/members/users", admin, `{"users":[{"uuid":"`+user+`"}]}`).Want(204)
+	queue := fmt.Sprint(g.Do(t, "POST", "/api/confd/1.1/queues", admin, `{"name":"support","label":"Support"}`).Want(201).JSON("id"))
+	agent := g.Do(t, "POST", "/api/confd/1.1/agents", admin, `{"number":"9001","firstname":"Ann","queues":[{"id":`+queue+`}]}`).Want(201)
+	g.Do(t, "PUT", fmt.Sprint("/api/confd/1.1/users/", user, "/agents/", agent.JSON("id")), admin, "").Want(204)
 	entry := g.Do(t, "GET", "/api/auth/0.1/audit?action=create_group&service=confd", admin, "").List().Items[0]["id"]
 	o.goTo("", "Sign in")
 	o.accessible("sign-in")
@@ -84,6 +87,8 @@ func TestConsoleIsAccessible(t *testing.T) {
 	for _, page := range []struct{ name, hash, title, ready string }{
 		{"ring-group", "#/ring-group", "New ring group", ".number input"},
 		{"group", "#/confd/groups/" + group.Text("uuid"), "Sales", "details.part"},
+		{"new-queue", "#/queue", "New queue", ".number input"},
+		{"queue", "#/confd/queues/" + queue, "Support", ".glance a[href='#/confd/agents/" + fmt.Sprint(agent.JSON("id")) + "']"},
 		{"entry", fmt.Sprint("#/auth/audit/", entry), "Create a group", "dl"},
 		{"why", "#/why?method=GET&path=/api/confd/1.1/users", "Why was I refused?", ".verdict"},
 		{"who", "#/who?access=confd.users.read", "Who may do this?", ".holder"},

@@ -34,7 +34,12 @@ const section = (title, { total, items }, none, titles, row) => [
 export const waits = ({ waiting, longest_seconds: longest, members, agents }) => [
 	waiting > 0 ? [plural(waiting, 'call'), ' waiting, the first for ', lasting(longest)] : 'Nobody waits',
 	`; ${members > 0 ? `${members.toLocaleString()} to take calls` : 'nobody takes calls'}`,
-	agents.length > 0 && h('ul', {}, agents.map((a) => h('li', {}, `${a.number} `, badge(doing[a.state], a.state === 'free' ? 'good' : 'warn'), a.reason > '0' && ` ${a.reason}`))),
+	agents.length > 0 &&
+		h(
+			'ul',
+			{},
+			agents.map((a) => h('li', {}, `${a.number} `, badge(doing[a.state], a.state === 'free' ? 'good' : 'warn'), a.reason > '0' && ` ${a.reason}`)),
+		),
 ];
 const doing = { free: 'Free', ringing: 'Rings', busy: 'On a call', paused: 'Pauses', away: 'No telephone' };
 

@@ -161,7 +161,11 @@ export const group = (place, { extensions = [], incalls = [], members }) => {
 		users = members?.users;
 	add('Numbers', called(extensions));
 	add('From outside', called(incalls.flatMap((of) => of.extensions ?? [])));
-	if (users) add('Members', some(users, (u) => to('confd/users', u.uuid, brief(u))));
+	if (users)
+		add(
+			'Members',
+			some(users, (u) => to('confd/users', u.uuid, brief(u))),
+		);
 	put(place, list);
 };
 
