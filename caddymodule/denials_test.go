@@ -244,6 +244,7 @@ var chosenValues = map[string]map[string]any{
 	"confd/voicemails":    {"number": "1001"},
 	"confd/phone-numbers": {"number": "+15550100"},
 	"confd/pagings":       {"number": "600"},
+	"confd/agents":        {"number": "9001"},
 	"confd/sounds":        {"name": "menus"},
 	"confd/users":         {"caller_id": `"mkconfduserszq" <1001>`},
 	"auth/users":          {"enabled": true, "password": adminPassword, "authentication_method": nil, "purpose": nil},
@@ -256,6 +257,7 @@ var twinValues = map[string]map[string]any{
 	"confd/voicemails":    {"number": "1002"},
 	"confd/phone-numbers": {"number": "+15550101"},
 	"confd/pagings":       {"number": "601"},
+	"confd/agents":        {"number": "9002"},
 	"confd/sounds":        {"name": "others"},
 }
 

@@ -71,13 +71,13 @@ func declareSection[T any, P interface {
 				Validate: func(_ context.Context, _ store.Conn, change *crud.Change[T]) error {
 					return s.refuse(P(change.New).section().Options.V)
 				},
+				Describe: func(action string, op *rest.Operation) {
+					op.Access = rights.AccessOf("confd", "/asterisk/"+cmp.Or(s.access, s.path), action)
+				},
 			},
 			Blank: func(fresh *T) any {
 				P(fresh).section().Options.V = maps.Clone(s.first)
 				return fresh
-			},
-			Describe: func(action string, op *rest.Operation) {
-				op.Access = rights.AccessOf("confd", "/asterisk/"+cmp.Or(s.access, s.path), action)
 			},
 		}.On(e)
 	})

@@ -41,7 +41,7 @@ type link struct {
 }
 
 // told are links that another kind makes too, from its side, or that an attribute of the object makes.
-var told = []string{"users/groups", "users/funckeys/templates"}
+var told = []string{"agents/queues", "users/groups", "users/funckeys/templates"}
 
 // plan returns the kinds that the operations of a service declare, in the order in which their objects can be made.
 func plan(operations []rest.Operation) []*kind {
