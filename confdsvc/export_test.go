@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/crud"

@@ -42,9 +42,6 @@ func init() {
 		allUsers:                                 {"auth groups.items[].uuid", "auth user groups.items[].uuid"},
 		"shown also where there is no directory": {"auth ldap.tenant_uuid"},
 		"of a policy of the configuration, which every tenant sees as its own: here in this list too": {"auth user policies.items[].tenant_uuid"},
-		"codes of our own": {
-			"extensions/features.items", "extensions/features.total",
-		},
 		"in no order there":              {"endpoints/iax item.options", "endpoints/iax.items[].options"},
 		"of the trunk's tenant here":     {"registers/iax item.tenant_uuid", "registers/iax.items", "registers/iax.total"},
 		"the provisioning daemon has it": {"*.device_id", "*.items[].device_id", "*.lines[].device_id"},
@@ -56,11 +53,11 @@ func init() {
 			"funckeys/templates item.keys.*.id", "funckeys/templates.items[].keys.*.id", "user funckeys.keys.*.id", "user funckeys.id", "user funckeys.name",
 		},
 		"the number of an incoming call that leads to the user is shown too": {"user callerids/outgoing.items", "user callerids/outgoing.total"},
-		"switchboards have a service code here":                              {"extensions/features.items", "extensions/features.total"},
-		"with its time zone":                                                 {"user.created_at", "users.items[].created_at"},
-		"lines of a user, with less of each":                                 {"user.lines[].*", "users.items[].lines[].*"},
-		"what the key starts has one meaning here":                           {"asterisk/features/applicationmap.options.togglerecord"},
-		"the guest of a meeting, and meetings are not here yet":              {"endpoints/sip.items", "endpoints/sip.total"},
+		"switchboards and agents who pause have service codes here":          {"extensions/features.items", "extensions/features.total"},
+		"with its time zone":                                    {"user.created_at", "users.items[].created_at"},
+		"lines of a user, with less of each":                    {"user.lines[].*", "users.items[].lines[].*"},
+		"what the key starts has one meaning here":              {"asterisk/features/applicationmap.options.togglerecord"},
+		"the guest of a meeting, and meetings are not here yet": {"endpoints/sip.items", "endpoints/sip.total"},
 	} {
 		for _, a := range attributes {
 			differs[a] = reason
