@@ -55,7 +55,8 @@ func (p *plan) iaxFault(x *confdsvc.EndpointIAX) string {
 	}
 	port, _ := x.Options.Last("port")
 	address, err := netip.ParseAddr(x.Host)
-	here := strings.EqualFold(x.Host, "localhost") || err == nil && (address.IsLoopback() || address.IsUnspecified()) || slices.Contains(p.options.Own, strings.ToLower(x.Host))
+	here := strings.EqualFold(x.Host, "localhost") || err == nil && (address.IsLoopback() || address.IsUnspecified()) ||
+		slices.Contains(p.options.Own, strings.ToLower(x.Host))
 	if here && cmp.Or(port, iaxPort) == cmp.Or(p.Section("iax/general")["bindport"], iaxPort) {
 		return "it leads to this Asterisk itself: its calls would come back for ever"
 	}

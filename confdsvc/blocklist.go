@@ -15,6 +15,8 @@ import (
 )
 
 // BlocklistNumber is a number from which a user takes no calls. Users write those of their own; others only read them.
+//
+//nolint:lll // a tag cannot be wrapped
 type BlocklistNumber struct {
 	UUID       string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`

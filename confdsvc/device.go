@@ -44,7 +44,8 @@ func declareDevices(e *crud.Engine) {
 		}
 	}
 	never := func(context.Context, *rest.Request) (rest.Reply, error) {
-		return rest.Reply{}, apierr.New(apierr.NotImplemented, "Devices are set up by a provisioning daemon, which is not part of this: set telephones up by their own pages")
+		return rest.Reply{}, apierr.New(apierr.NotImplemented,
+			"Devices are set up by a provisioning daemon, which is not part of this: set telephones up by their own pages")
 	}
 	empty := func(context.Context, *rest.Request) (rest.Reply, error) {
 		return rest.Reply{Body: rest.Listed([]Device{})}, nil
@@ -59,17 +60,32 @@ func declareDevices(e *crud.Engine) {
 	for _, op := range []rest.Operation{
 		{Method: http.MethodGet, Path: "/devices", ID: "list_devices", Summary: "List devices", Query: query, Reply: list, Handle: empty},
 		{Method: http.MethodPost, Path: "/devices", ID: "create_device", Summary: "Create a device", Handle: never},
-		{Method: http.MethodGet, Path: "/devices/unallocated", ID: "list_unallocated_devices", Summary: "List devices of no tenant", Query: query, Reply: list, Handle: empty},
-		{Method: http.MethodPut, Path: "/devices/unallocated/{device_id}", ID: "assign_unallocated_device_tenant", Summary: "Take a device into the tenant", Handle: never},
+		{
+			Method: http.MethodGet, Path: "/devices/unallocated", ID: "list_unallocated_devices",
+			Summary: "List devices of no tenant", Query: query, Reply: list, Handle: empty,
+		},
+		{
+			Method: http.MethodPut, Path: "/devices/unallocated/{device_id}", ID: "assign_unallocated_device_tenant",
+			Summary: "Take a device into the tenant", Handle: never,
+		},
 		{Method: http.MethodGet, Path: "/devices/{device_id}", ID: "get_device", Summary: "Read a device", Reply: device, Handle: nothing("Device")},
 		{Method: http.MethodPut, Path: "/devices/{device_id}", ID: "update_device", Summary: "Change a device", Handle: never},
 		{Method: http.MethodDelete, Path: "/devices/{device_id}", ID: "delete_device", Summary: "Delete a device", Handle: never},
 		{Method: http.MethodGet, Path: "/devices/{device_id}/autoprov", ID: "reset_device_autoprov", Summary: "Set a device up anew", Handle: nothing("Device")},
-		{Method: http.MethodGet, Path: "/devices/{device_id}/synchronize", ID: "synchronize_device", Summary: "Let a device read its settings", Handle: nothing("Device")},
-		{Method: http.MethodGet, Path: "/devices/{device_id}/lines", ID: "get_device_line_association", Summary: "List the lines of a device", Reply: list, Handle: nothing("Device")},
+		{
+			Method: http.MethodGet, Path: "/devices/{device_id}/synchronize", ID: "synchronize_device",
+			Summary: "Let a device read its settings", Handle: nothing("Device"),
+		},
+		{
+			Method: http.MethodGet, Path: "/devices/{device_id}/lines", ID: "get_device_line_association",
+			Summary: "List the lines of a device", Reply: list, Handle: nothing("Device"),
+		},
 		{Method: http.MethodGet, Path: "/lines/{line_id}/devices", ID: "get_line_device", Summary: "Read the device of a line", Reply: device, Handle: noneOfLine},
 		{Method: http.MethodPut, Path: "/lines/{line_id}/devices/{device_id}", ID: "associate_line_device", Summary: "Give a line a device", Handle: never},
-		{Method: http.MethodDelete, Path: "/lines/{line_id}/devices/{device_id}", ID: "dissociate_line_device", Summary: "Take the device of a line away", Handle: never},
+		{
+			Method: http.MethodDelete, Path: "/lines/{line_id}/devices/{device_id}", ID: "dissociate_line_device",
+			Summary: "Take the device of a line away", Handle: never,
+		},
 	} {
 		action := map[string]string{http.MethodGet: "read", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[op.Method]
 		op.Access, op.Tag, op.Tenanted, op.Success = rights.AccessOf("confd", op.Path, action), "devices", true, http.StatusOK
@@ -98,7 +114,10 @@ func declareWizard(e *crud.Engine) {
 			},
 		},
 		{Method: http.MethodPost, Path: "/wizard", ID: "pass_wizard", Summary: "Set the installation up, which is done", Unimplemented: true, Handle: configured},
-		{Method: http.MethodGet, Path: "/wizard/discover", ID: "get_wizard_discover", Summary: "Ask for the machine's network, before it is set up", Handle: configured},
+		{
+			Method: http.MethodGet, Path: "/wizard/discover", ID: "get_wizard_discover",
+			Summary: "Ask for the machine's network, before it is set up", Handle: configured,
+		},
 	} {
 		op.Public, op.Tag, op.Success = true, "wizard", http.StatusOK
 		if op.Path != "/wizard" || op.Method == http.MethodPost {

@@ -35,14 +35,6 @@ var iaxOptions = optionNames(`
 	peercontext permit port qualify qualifyfreqnotok qualifyfreqok qualifysmoothing regexten requirecalltoken secret sendani setvar sourceaddress
 	timezone transfer trunk username`)
 
-// IAXOptionFault says why an IAX endpoint cannot have an option, or nothing.
-func IAXOptionFault(name string) string {
-	if !iaxOptions[name] {
-		return "is no option of this section"
-	}
-	return ""
-}
-
 const trunkIAX crud.Relation[Trunk, EndpointIAX] = "trunk_endpoint_iax"
 
 func init() {

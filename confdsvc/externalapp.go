@@ -139,9 +139,18 @@ func declareUserExternalApps(e *crud.Engine) {
 			Method: http.MethodGet, Path: all, ID: "list_user_external_apps", Summary: "List what programs elsewhere keep for a user",
 			Query: append(rest.ListSpec{Order: columns}.Parameters(), view...), Reply: rest.ListOf(schema, false), Handle: e.Reading(u.list),
 		},
-		{Method: http.MethodPost, Path: one, ID: "create_user_external_app", Summary: "Keep something of a user for a program elsewhere", Body: schema, Reply: schema, Handle: u.create},
-		{Method: http.MethodGet, Path: one, ID: "get_user_external_app", Summary: "Read what a program elsewhere keeps for a user", Query: view, Reply: schema, Handle: e.Reading(u.read)},
-		{Method: http.MethodPut, Path: one, ID: "update_user_external_app", Summary: "Change what a program elsewhere keeps for a user", Body: u.apps.Partial, Handle: u.update},
+		{
+			Method: http.MethodPost, Path: one, ID: "create_user_external_app",
+			Summary: "Keep something of a user for a program elsewhere", Body: schema, Reply: schema, Handle: u.create,
+		},
+		{
+			Method: http.MethodGet, Path: one, ID: "get_user_external_app",
+			Summary: "Read what a program elsewhere keeps for a user", Query: view, Reply: schema, Handle: e.Reading(u.read),
+		},
+		{
+			Method: http.MethodPut, Path: one, ID: "update_user_external_app",
+			Summary: "Change what a program elsewhere keeps for a user", Body: u.apps.Partial, Handle: u.update,
+		},
 		{Method: http.MethodDelete, Path: one, ID: "delete_user_external_app", Summary: "Delete what a program elsewhere keeps for a user", Handle: u.remove},
 	} {
 		action := map[string]string{http.MethodGet: "read", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[op.Method]
