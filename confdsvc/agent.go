@@ -12,10 +12,10 @@ import (
 type Agent struct {
 	ID                   ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID           string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Number               string  `db:"number" json:"number" required:"true" fixed:"true" pattern:"^[0-9*#]{1,40}$" example:"9001" doc:"Dialled behind the codes to log in and out; unique in a tenant."`
+	Number               string  `db:"number" json:"number" required:"true" fixed:"true" pattern:"^[0-9*#]{1,40}$" example:"9001" doc:"Dialled behind the codes."`
 	Firstname            *string `db:"firstname" json:"firstname" maxLength:"128"`
 	Lastname             *string `db:"lastname" json:"lastname" maxLength:"128"`
-	Password             *string `db:"password" json:"password" maxLength:"128" example:"1234" doc:"What is asked for at the log in: digits, * and #. Null: nothing is."`
+	Password             *string `db:"password" json:"password" maxLength:"128" example:"1234" doc:"Digits, * and # that the log in asks for; null: none."`
 	Language             *string `db:"language" json:"language" maxLength:"20" example:"en_US" doc:"Kept for clients: nothing here reads it."`
 	PreprocessSubroutine *string `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
 	Description          *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`

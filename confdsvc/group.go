@@ -185,7 +185,8 @@ func declareGroupMembers(e *crud.Engine) {
 		RightShows: []crud.Show{crud.Many(func(u *User) *[]GroupRef { return &u.Groups })},
 		Set:        &crud.List{Path: "members/users", ID: "update_group_member_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
 		SetBack:    &crud.List{Path: "groups", ID: "update_user_groups", By: []string{"uuid", "id"}, Repeated: "Cannot associate same group more than once."},
-		Allow:      crud.All(crud.SameTenant, membersHaveLines[Group]), Changed: membersShareNoLine("confd_group_user", "group_uuid", func(g *Group) any { return g.UUID }),
+		Allow:      crud.All(crud.SameTenant, membersHaveLines[Group]),
+		Changed:    membersShareNoLine("confd_group_user", "group_uuid", func(g *Group) any { return g.UUID }),
 	}.On(e)
 	crud.NestList[Group, User]{Name: "groups", Relation: groupUsers}.On(e)
 	crud.Part[Group, GroupMembers]{
@@ -249,7 +250,8 @@ func membersHaveLines[L any](ctx context.Context, c store.Conn, pairs []*crud.Pa
 	return nil
 }
 
-// membersShareNoLine refuses a group, or a queue, of which two members have one main line. The table joins it with its users, by its key in a column.
+// membersShareNoLine refuses a group, or a queue, of which two members have one main line. The table joins it with its users, by its key
+// in a column.
 func membersShareNoLine[L any](table, column string, key func(o *L) any) crud.Check[L, User] {
 	return func(ctx context.Context, c store.Conn, pairs []*crud.Pair[L, User]) error {
 		var with []any

@@ -12,28 +12,28 @@ import (
 type Queue struct {
 	ID                    ID           `db:"id" json:"id" readOnly:"true"`
 	TenantUUID            string       `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name                  string       `db:"name" json:"name" required:"true" fixed:"true" maxLength:"128" pattern:"^[-_.a-zA-Z0-9]+$" example:"support" doc:"Unique in a tenant, and not general."`
+	Name                  string       `db:"name" json:"name" required:"true" fixed:"true" maxLength:"128" pattern:"^[-_.a-zA-Z0-9]+$" example:"support"`
 	Label                 *string      `db:"label" json:"label" maxLength:"128" example:"Support"`
 	DataQuality           bool         `db:"data_quality" json:"data_quality" default:"false" doc:"Kept for clients: nothing here reads it."`
 	DTMFHangupCallee      bool         `db:"dtmf_hangup_callee_enabled" json:"dtmf_hangup_callee_enabled" default:"false" doc:"Whether members hang up by a code."`
 	DTMFHangupCaller      bool         `db:"dtmf_hangup_caller_enabled" json:"dtmf_hangup_caller_enabled" default:"false" doc:"Whether callers hang up by a code."`
-	DTMFTransferCallee    bool         `db:"dtmf_transfer_callee_enabled" json:"dtmf_transfer_callee_enabled" default:"false" doc:"Whether members transfer by codes."`
-	DTMFTransferCaller    bool         `db:"dtmf_transfer_caller_enabled" json:"dtmf_transfer_caller_enabled" default:"false" doc:"Whether callers transfer by codes."`
+	DTMFTransferCallee    bool         `db:"dtmf_transfer_callee_enabled" json:"dtmf_transfer_callee_enabled" default:"false"`
+	DTMFTransferCaller    bool         `db:"dtmf_transfer_caller_enabled" json:"dtmf_transfer_caller_enabled" default:"false"`
 	DTMFRecordCallee      bool         `db:"dtmf_record_callee_enabled" json:"dtmf_record_callee_enabled" default:"false" doc:"Whether members record by a code."`
 	DTMFRecordCaller      bool         `db:"dtmf_record_caller_enabled" json:"dtmf_record_caller_enabled" default:"false" doc:"Whether callers record by a code."`
-	DTMFRecordToggle      bool         `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false" doc:"Whether members start and stop a recording by a key."`
-	RetryOnTimeout        bool         `db:"retry_on_timeout" json:"retry_on_timeout" default:"true" doc:"Whether others ring after a member who did not answer. Otherwise the call leaves the queue."`
+	DTMFRecordToggle      bool         `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false"`
+	RetryOnTimeout        bool         `db:"retry_on_timeout" json:"retry_on_timeout" default:"true"`
 	RingOnHold            bool         `db:"ring_on_hold" json:"ring_on_hold" default:"false" doc:"Whether callers hear ringing, not music."`
-	Timeout               *int64       `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" doc:"For how many seconds a call waits. Null and 0: 3 hours, which is the longest."`
-	AnnounceHoldTime      bool         `db:"announce_hold_time_on_entry" json:"announce_hold_time_on_entry" default:"false" doc:"Whether callers hear first how long others have waited."`
+	Timeout               *int64       `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647"`
+	AnnounceHoldTime      bool         `db:"announce_hold_time_on_entry" json:"announce_hold_time_on_entry" default:"false"`
 	IgnoreForward         bool         `db:"ignore_forward" json:"ignore_forward" default:"true"`
 	PreprocessSubroutine  *string      `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
 	MusicOnHold           *string      `db:"music_on_hold" json:"music_on_hold" maxLength:"128" names:"moh.name" doc:"The name of a music on hold, or default."`
-	WaitTimeThreshold     *int64       `db:"wait_time_threshold" json:"wait_time_threshold" minimum:"0" maximum:"2147483647" doc:"In seconds: while calls wait longer on average, new ones go elsewhere."`
-	WaitRatioThreshold    *float64     `db:"wait_ratio_threshold" json:"wait_ratio_threshold" minimum:"0" maximum:"2147483647" doc:"Waiting calls for each member who is there: beyond it, new calls go elsewhere."`
+	WaitTimeThreshold     *int64       `db:"wait_time_threshold" json:"wait_time_threshold" minimum:"0" maximum:"2147483647"`
+	WaitRatioThreshold    *float64     `db:"wait_ratio_threshold" json:"wait_ratio_threshold" minimum:"0" maximum:"2147483647"`
 	CallerIDMode          *string      `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName          *string      `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
-	MarkAnsweredElsewhere bool         `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"true" doc:"Whether a call that one member answers is no missed call for the others."`
+	MarkAnsweredElsewhere bool         `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"true"`
 	Enabled               bool         `db:"enabled" json:"enabled" default:"true"`
 	Options               QueueOptions `db:"options" json:"options"`
 	crud.Hrefs
@@ -79,6 +79,16 @@ type keyToQueue struct {
 }
 
 func init() {
+	docs["Queue.name"] = "Unique in a tenant, and not general."
+	docs["Queue.dtmf_transfer_callee_enabled"] = "Whether members transfer by codes."
+	docs["Queue.dtmf_transfer_caller_enabled"] = "Whether callers transfer by codes."
+	docs["Queue.dtmf_record_toggle"] = "Whether members start and stop a recording by a key."
+	docs["Queue.retry_on_timeout"] = "Whether others ring after a member who did not answer. Otherwise the call leaves the queue."
+	docs["Queue.timeout"] = "For how many seconds a call waits. Null and 0: 3 hours, which is the longest."
+	docs["Queue.announce_hold_time_on_entry"] = "Whether callers hear first how long others have waited."
+	docs["Queue.wait_time_threshold"] = "In seconds: while calls wait longer on average, new ones go elsewhere."
+	docs["Queue.wait_ratio_threshold"] = "Waiting calls for each member who is there: beyond it, new calls go elsewhere."
+	docs["Queue.mark_answered_elsewhere"] = "Whether a call that one member answers is no missed call for the others."
 	resources = append(resources, declareQueues)
 	destinationKinds = append(destinationKinds, kind[ToQueue]("queue", ""))
 	funcKeyKinds = append(funcKeyKinds, kind[keyToQueue]("queue", ""))

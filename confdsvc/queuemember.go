@@ -62,6 +62,7 @@ func declareQueueMembers(e *crud.Engine) {
 		Relation: queueUsers, Path: "members/users", Position: "priority", Row: crud.RowOf[memberPriority](),
 		LeftShows:  []crud.Show{crud.Many(func(q *Queue) *[]QueueUser { return &q.Members.Users })},
 		RightShows: []crud.Show{crud.Many(func(u *User) *[]QueueRef { return &u.Queues })},
-		Allow:      crud.All(crud.SameTenant, membersHaveLines[Queue]), Changed: membersShareNoLine("confd_queue_user", "queue_id", func(q *Queue) any { return q.ID }),
+		Allow:      crud.All(crud.SameTenant, membersHaveLines[Queue]),
+		Changed:    membersShareNoLine("confd_queue_user", "queue_id", func(q *Queue) any { return q.ID }),
 	}.On(e)
 }

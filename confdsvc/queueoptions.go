@@ -36,6 +36,9 @@ var newQueueOptions = [][]string{
 	{"announce-position", "yes"}, {"announce-position-limit", "5"},
 }
 
+// emptyWord is a state of members who count as absent.
+const emptyWord = `(penalty|paused|inuse|ringing|unavailable|invalid|unknown|wrapup)`
+
 // queueOptionKinds are the options that a queue may have. What would run something, or lead calls where the tenant has nothing, is none.
 var queueOptionKinds = kinds(
 	countForm.called(`announce-frequency announce-position-limit announce-round-seconds maxlen memberdelay min-announce-frequency
@@ -49,7 +52,7 @@ var queueOptionKinds = kinds(
 	oneOf("no", "mixmonitor").called("monitor-type"),
 	oneOf("wav", "wav49", "gsm").called("monitor-format"),
 	valueForm{
-		`yes|no|strict|loose|(penalty|paused|inuse|ringing|unavailable|invalid|unknown|wrapup)(,(penalty|paused|inuse|ringing|unavailable|invalid|unknown|wrapup)){0,7}`,
+		`yes|no|strict|loose|` + emptyWord + `(,` + emptyWord + `){0,7}`,
 		"yes, no, strict, loose, or a list of penalty, paused, inuse, ringing, unavailable, invalid, unknown and wrapup",
 	}.called("joinempty leavewhenempty"),
 	soundForm.called(`announce queue-callswaiting queue-holdtime queue-minutes queue-reporthold queue-seconds queue-thankyou queue-thereare

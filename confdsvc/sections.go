@@ -93,7 +93,8 @@ func init() {
 		path: "queues/general", access: "queue/general",
 		first: map[string]string{"persistentmembers": "yes", "autofill": "no", "monitor-type": "no", "updatecdr": "no", "shared_lastcall": "yes"},
 		kinds: kinds(
-			yesNoForm.called("autofill force_longest_waiting_caller keepstats log_membername_as_agent log-restricted-caller-id negative_penalty_invalid shared_lastcall updatecdr"),
+			yesNoForm.called(`autofill force_longest_waiting_caller keepstats log_membername_as_agent log-restricted-caller-id
+				negative_penalty_invalid shared_lastcall updatecdr`),
 			oneOf("yes").called("persistentmembers"),
 			oneOf("no", "mixmonitor").called("monitor-type"),
 		),
@@ -166,7 +167,8 @@ func init() {
 			never("this is the profile that others are made from", "template"),
 		),
 	})
-	clientIDs["read_asterisk_queues_general"], clientIDs["update_asterisk_queues_general"] = "list_asterisk_queue_general", "update_asterisk_queue_general"
+	clientIDs["read_asterisk_queues_general"] = "list_asterisk_queue_general"
+	clientIDs["update_asterisk_queues_general"] = "update_asterisk_queue_general"
 	words["/asterisk/pjsip/global"] = "settings of SIP"
 	words["/asterisk/pjsip/system"] = "settings of SIP that need a restart"
 	words["/asterisk/features/general"] = "settings of transfers"

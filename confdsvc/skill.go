@@ -6,7 +6,7 @@ import "github.com/ringfence/ringfence/internal/crud"
 type Skill struct {
 	ID          ID      `db:"id" json:"id" readOnly:"true"`
 	TenantUUID  string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name        string  `db:"name" json:"name" required:"true" maxLength:"64" pattern:"^[-_.a-zA-Z0-9]+$" example:"french" doc:"Unique in a tenant: rules name it."`
+	Name        string  `db:"name" json:"name" required:"true" maxLength:"64" pattern:"^[-_.a-zA-Z0-9]+$" example:"french"`
 	Description *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	crud.Hrefs
 
@@ -37,6 +37,7 @@ type skillWeight struct {
 const agentSkills crud.Relation[Agent, Skill] = "confd_agent_skill"
 
 func init() {
+	docs["Skill.name"] = "Unique in a tenant: rules name it."
 	resources = append(resources, declareSkills)
 	clientIDs["list_agents_skills"] = "list_skills"
 	clientIDs["associate_agent_skills"], clientIDs["dissociate_agent_skills"] = "associate_agent_skill", "dissociate_agent_skill"
