@@ -61,8 +61,10 @@ func writeAgentNumbers(p *plan, w *conf.Writer) {
 				continue
 			}
 			p.writeEntry(w, entry{exten: a.Number, steps: []step{
-				{"Set", fmt.Sprintf("RINGFENCE_AGENT=%d", a.ID)}, {"Set", "RINGFENCE_SECRET=" + password},
-				{"Set", "RINGFENCE_AGENT_NAME=Agent/" + a.Number}, {"Return", ""},
+				{"Set", fmt.Sprintf("RINGFENCE_AGENT=%d", a.ID)},
+				{"Set", "RINGFENCE_SECRET=" + password},
+				{"Set", "RINGFENCE_AGENT_NAME=Agent/" + a.Number},
+				{"Return", ""},
 			}})
 		}
 	}

@@ -152,9 +152,16 @@ func (p *plan) waitInQueue(q *confdsvc.Queue) (steps []step) {
 		is     bool
 		letter string
 	}{
-		{q.DTMFHangupCallee, "h"}, {q.DTMFHangupCaller, "H"}, {q.DTMFTransferCallee, "t"}, {q.DTMFTransferCaller, "T"},
-		{q.DTMFRecordCallee || q.DTMFRecordToggle, "x"}, {q.DTMFRecordCaller, "X"}, {!q.RetryOnTimeout, "n"}, {q.RingOnHold, "r"},
-		{q.IgnoreForward, "i"}, {q.MarkAnsweredElsewhere, "C"},
+		{q.DTMFHangupCallee, "h"},
+		{q.DTMFHangupCaller, "H"},
+		{q.DTMFTransferCallee, "t"},
+		{q.DTMFTransferCaller, "T"},
+		{q.DTMFRecordCallee || q.DTMFRecordToggle, "x"},
+		{q.DTMFRecordCaller, "X"},
+		{!q.RetryOnTimeout, "n"},
+		{q.RingOnHold, "r"},
+		{q.IgnoreForward, "i"},
+		{q.MarkAnsweredElsewhere, "C"},
 	} {
 		if o.is {
 			options.WriteString(o.letter)

@@ -118,7 +118,7 @@ func TestRealQueues(t *testing.T) {
 
 	// Asterisk's restart logs nobody out. A queue becomes linear as another one.
 	code(carolPhone, "*337")
-	a.process.Process.Kill()
+	_ = a.process.Process.Kill()
 	<-a.ended
 	a.boot()
 	for _, p := range all {

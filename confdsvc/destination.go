@@ -269,7 +269,8 @@ func (h destinationsOf[T]) blank(o *T) {
 }
 
 // selectDestinations is the query of an owner's column's destinations, without a condition.
-const selectDestinations = "SELECT CAST(%[1]s AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh, skill_rule_id AS skill_rule FROM confd_destination WHERE %[1]s "
+const selectDestinations = `SELECT CAST(%[1]s AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh, skill_rule_id AS skill_rule
+	FROM confd_destination WHERE %[1]s `
 
 func (h destinationsOf[T]) load(ctx context.Context, c store.Conn, e *crud.Engine, owners []*T) error {
 	keys := make([]any, len(owners))

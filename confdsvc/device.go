@@ -38,10 +38,8 @@ func init() {
 // declareDevices adds the operations on devices: of reads the answers where there are none, and of writes why.
 func declareDevices(e *crud.Engine) {
 	list, device := rest.ListOf(rest.SchemaOf[Device](), false), rest.SchemaOf[Device]()
-	nothing := func(title string) rest.Handler {
-		return func(context.Context, *rest.Request) (rest.Reply, error) {
-			return rest.Reply{}, apierr.New(apierr.NotFound, "%s was not found: there is no provisioning here", title)
-		}
+	nothing := func(context.Context, *rest.Request) (rest.Reply, error) {
+		return rest.Reply{}, apierr.New(apierr.NotFound, "Device was not found: there is no provisioning here")
 	}
 	never := func(context.Context, *rest.Request) (rest.Reply, error) {
 		return rest.Reply{}, apierr.New(apierr.NotImplemented,
@@ -68,17 +66,17 @@ func declareDevices(e *crud.Engine) {
 			Method: http.MethodPut, Path: "/devices/unallocated/{device_id}", ID: "assign_unallocated_device_tenant",
 			Summary: "Take a device into the tenant", Handle: never,
 		},
-		{Method: http.MethodGet, Path: "/devices/{device_id}", ID: "get_device", Summary: "Read a device", Reply: device, Handle: nothing("Device")},
+		{Method: http.MethodGet, Path: "/devices/{device_id}", ID: "get_device", Summary: "Read a device", Reply: device, Handle: nothing},
 		{Method: http.MethodPut, Path: "/devices/{device_id}", ID: "update_device", Summary: "Change a device", Handle: never},
 		{Method: http.MethodDelete, Path: "/devices/{device_id}", ID: "delete_device", Summary: "Delete a device", Handle: never},
-		{Method: http.MethodGet, Path: "/devices/{device_id}/autoprov", ID: "reset_device_autoprov", Summary: "Set a device up anew", Handle: nothing("Device")},
+		{Method: http.MethodGet, Path: "/devices/{device_id}/autoprov", ID: "reset_device_autoprov", Summary: "Set a device up anew", Handle: nothing},
 		{
 			Method: http.MethodGet, Path: "/devices/{device_id}/synchronize", ID: "synchronize_device",
-			Summary: "Let a device read its settings", Handle: nothing("Device"),
+			Summary: "Let a device read its settings", Handle: nothing,
 		},
 		{
 			Method: http.MethodGet, Path: "/devices/{device_id}/lines", ID: "get_device_line_association",
-			Summary: "List the lines of a device", Reply: list, Handle: nothing("Device"),
+			Summary: "List the lines of a device", Reply: list, Handle: nothing,
 		},
 		{Method: http.MethodGet, Path: "/lines/{line_id}/devices", ID: "get_line_device", Summary: "Read the device of a line", Reply: device, Handle: noneOfLine},
 		{Method: http.MethodPut, Path: "/lines/{line_id}/devices/{device_id}", ID: "associate_line_device", Summary: "Give a line a device", Handle: never},

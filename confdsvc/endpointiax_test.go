@@ -43,14 +43,25 @@ func TestIAXTrunk(t *testing.T) {
 		w := newWorld(t, db)
 		c := w.as(t, "a")
 		for _, bad := range []object{
-			{"name": "general"}, {"name": "callnumberlimits"}, {"name": "Ringfence-x"}, {"name": "a b"}, {"type": "x"}, {"host": "a;b"},
-			{"options": pairs("dial=x")}, {"options": []any{[]any{"secret", "a\nb"}}}, {"options": []any{[]any{"secret"}}}, {"options": []any{[]any{"secret", 5}}},
+			{"name": "general"},
+			{"name": "callnumberlimits"},
+			{"name": "Ringfence-x"},
+			{"name": "a b"},
+			{"type": "x"},
+			{"host": "a;b"},
+			{"options": pairs("dial=x")},
+			{"options": []any{[]any{"secret", "a\nb"}}},
+			{"options": []any{[]any{"secret"}}},
+			{"options": []any{[]any{"secret", 5}}},
 		} {
 			c.Do(http.MethodPost, "/endpoints/iax", bad).Want(http.StatusBadRequest)
 		}
 		for _, bad := range []object{
-			{}, {"remote_host": "a:b"}, {"remote_host": "x", "callback_context": "y"},
-			{"remote_host": "x", "auth_username": "a/b", "auth_password": "x"}, {"remote_host": "x", "remote_port": 65536},
+			{},
+			{"remote_host": "a:b"},
+			{"remote_host": "x", "callback_context": "y"},
+			{"remote_host": "x", "auth_username": "a/b", "auth_password": "x"},
+			{"remote_host": "x", "remote_port": 65536},
 		} {
 			c.Do(http.MethodPost, "/registers/iax", bad).Want(http.StatusBadRequest)
 		}

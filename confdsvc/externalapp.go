@@ -165,21 +165,21 @@ func declareUserExternalApps(e *crud.Engine) {
 	}
 }
 
-// of returns the user whom the path names, and what programs keep for them: all, or what the one keeps that the path names.
-func (u *userApps) of(ctx context.Context, c store.Conn, r *rest.Request, scope string) (*User, []*UserExternalApp, error) {
+// of returns what programs keep for the user whom the path names: all, or what the one keeps that the path names.
+func (u *userApps) of(ctx context.Context, c store.Conn, r *rest.Request, scope string) ([]*UserExternalApp, error) {
 	user, err := crud.Of[User](u.engine).NamedIn(ctx, c, r, scope)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	apps, err := u.apps.Select(ctx, c, "user_id = $1", user.ID)
 	fallback, err := u.falls(r, err)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if fallback {
 		tenants, err := crud.Of[ExternalApp](u.engine).AsRead(ctx, c, user.TenantUUID, "1 = 1")
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		for _, app := range tenants {
 			if !slices.ContainsFunc(apps, func(own *UserExternalApp) bool { return own.Name == app.Name }) {
@@ -196,11 +196,11 @@ func (u *userApps) of(ctx context.Context, c store.Conn, r *rest.Request, scope 
 	if name, one := r.Param("app_name"), r.Param("app_name") != ""; one {
 		apps = slices.DeleteFunc(apps, func(app *UserExternalApp) bool { return app.Name != name })
 		if len(apps) == 0 {
-			return nil, nil, apierr.New(apierr.NotFound, "UserExternalApp was not found ('name': '%s')", name)
+			return nil, apierr.New(apierr.NotFound, "UserExternalApp was not found ('name': '%s')", name)
 		}
 	}
 	slices.SortFunc(apps, func(a, b *UserExternalApp) int { return strings.Compare(a.Name, b.Name) })
-	return user, apps, nil
+	return apps, nil
 }
 
 // falls reports whether the tenant's are asked for too.
@@ -217,7 +217,7 @@ func (u *userApps) list(ctx context.Context, c store.Conn, r *rest.Request, scop
 	if err != nil {
 		return nil, err
 	}
-	_, apps, err := u.of(ctx, c, r, scope)
+	apps, err := u.of(ctx, c, r, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (u *userApps) list(ctx context.Context, c store.Conn, r *rest.Request, scop
 }
 
 func (u *userApps) read(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
-	_, apps, err := u.of(ctx, c, r, scope)
+	apps, err := u.of(ctx, c, r, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func (u *userApps) change(ctx context.Context, r *rest.Request, do func(ctx cont
 		return err
 	}
 	return u.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		_, apps, err := u.of(ctx, c, r, scope)
+		apps, err := u.of(ctx, c, r, scope)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ export const roles = [
 	},
 	{
 		name: 'Auditor',
-		about: 'reads all, but for what has passwords and PINs, and changes nothing',
+		about: 'reads all, but for what has passwords and PINs, and what was recorded, and changes nothing',
 		acl: [
 			'auth.#.read',
 			'confd.#.read',
@@ -54,12 +54,14 @@ export const roles = [
 			'!auth.users.*.external.#',
 			'!confd.endpoints.#',
 			'!confd.registers.#',
+			'!confd.agents.#',
 			'!confd.voicemails.#',
 			'!confd.callpermissions.#',
 			'!confd.conferences.#',
 			'!confd.external.#',
 			'!confd.users.*.external.#',
 			'!confd.users.export.read',
+			'!call-logd.cdr.*.recordings.#',
 		],
 	},
 ];
