@@ -263,22 +263,30 @@ func readings(service *rest.Service) map[string][]reading {
 	for _, op := range service.Operations {
 		of, rest, ok := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/{")
 		_, part, deep := strings.Cut(rest, "}/")
-		if part, _, _ = strings.Cut(part, "/{"); !ok || !deep || strings.Contains(part, "{") {
+		part, _, linked := strings.Cut(part, "/{")
+		if !ok || !deep || strings.Contains(part, "{") {
 			continue
 		}
-		if needs := needed(of, part, objects, parts); needs != nil {
+		if needs := needed(of, part, linked, objects, parts); needs != nil && (linked || len(out[of+"/"+part]) < 2) {
 			out[of+"/"+part] = needs
 		}
 	}
 	return out
 }
 
-// needed returns what it takes to read of a part of an object, or of an association of two.
-func needed(of, part string, objects, parts map[string]reading) (needs []reading) {
+// needed returns what it takes to read of a part of an object, or of an association of two, which are linked. The other is that of the last word, as
+// in queues/members/agents; where a collection has the name of the association, as agents/skills, both are asked of either.
+func needed(of, part string, linked bool, objects, parts map[string]reading) (needs []reading) {
 	if r, ok := objects[of]; ok {
 		needs = append(needs, r)
 	}
 	other, associated := objects[part]
+	if !associated && linked {
+		other, associated = objects[part[strings.LastIndexByte(part, '/')+1:]]
+	}
+	if own, named := objects[of+"/"+part]; !associated && linked && named {
+		other, associated, needs = own, true, append(needs, own)
+	}
 	if !associated {
 		if r, ok := parts[of+"/"+part]; ok {
 			needs = append(needs, r)

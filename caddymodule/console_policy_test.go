@@ -107,7 +107,7 @@ func TestConsoleSaysWhatAPolicyDoes(t *testing.T) {
 		o.goTo("#/auth/policies", "Policies")
 		return text
 	}
-	if text := edit("!confd.users.*.read"); !strings.Contains(text, "both, one will not be able to do this any more.") || !strings.Contains(text, "It takes away 4 operations,") {
+	if text := edit("!confd.users.*.read"); !strings.Contains(text, "both, one will not be able to do this any more.") || !strings.Contains(text, "It takes away 6 operations,") {
 		t.Errorf("before a denial it says %s", text)
 	}
 	if text := edit("!confd.lines.#"); !strings.Contains(text, "both will not be able to do some of this any more.") {

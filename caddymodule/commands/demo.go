@@ -216,7 +216,7 @@ func (d *demo) queue(ctx context.Context, people []confdsvc.ImportedUser, inside
 		agent := d.create(ctx, "/agents", object{
 			"number": fmt.Sprint(demoUsers + i), "firstname": first, "lastname": last, "queues": []object{{"id": queue.ID}},
 		})
-		d.put(ctx, fmt.Sprintf("/users/%d/agents/%d", people[i].UserID, agent.ID), nil)
+		d.put(ctx, fmt.Sprintf("/users/%d/agents/%d", *people[i].UserID, agent.ID), nil)
 	}
 }
 

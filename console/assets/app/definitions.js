@@ -120,7 +120,8 @@ const find = (service) => {
 	const take = (path, method) =>
 		paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: accessOf(paths[path][method]) } : undefined;
 	for (const path of Object.keys(paths)) {
-		if (parameters(path).length > 0 || path.startsWith('/api/')) continue;
+		// What is one's own in the telephony is there for those alone who telephone: their pages have it.
+		if (parameters(path).length > 0 || path.startsWith('/api/') || (service.name === 'confd' && path.startsWith('/users/me/'))) continue;
 		const get = take(path, 'get'),
 			key = `${service.name}${path}`;
 		if (!get || get['x-unimplemented'] || get.parameters?.some((p) => p.in === 'query' && p.required)) continue; // what answers a question is no list
