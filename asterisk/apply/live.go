@@ -128,7 +128,7 @@ func (s *Service) seeAll(ctx context.Context) (l jobs.Live, err error) {
 	}
 	slices.SortFunc(l.Trunks.Items, func(a, b jobs.LiveTrunk) int { return cmp.Compare(a.Endpoint, b.Endpoint) })
 	waiting, err := s.client.List(ctx, ami.Action{Name: "QueueStatus"})
-	if refused, is := errors.AsType[*ami.ResponseError](err); err != nil && !(is && strings.HasPrefix(refused.Message, "Invalid/unknown command")) {
+	if refused, is := errors.AsType[*ami.ResponseError](err); err != nil && (!is || !strings.HasPrefix(refused.Message, "Invalid/unknown command")) {
 		return l, err // an Asterisk without app_queue has no queues
 	}
 	l.Queues.Items = queuesOf(waiting)
