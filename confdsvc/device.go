@@ -45,8 +45,10 @@ func declareDevices(e *crud.Engine) {
 		return rest.Reply{}, apierr.New(apierr.NotImplemented,
 			"Devices are set up by a provisioning daemon, which is not part of this: set telephones up by their own pages")
 	}
-	empty := func(context.Context, *rest.Request) (rest.Reply, error) {
-		return rest.Reply{Body: rest.Listed([]Device{})}, nil
+	asked := rest.ListSpec{Order: []string{"ip", "id", "mac", "sn", "plugin", "vendor", "model", "version", "description"}, Recurse: true}
+	empty := func(_ context.Context, r *rest.Request) (rest.Reply, error) {
+		_, err := r.List(asked)
+		return rest.Reply{Body: rest.Listed([]Device{})}, err
 	}
 	noneOfLine := e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
 		if _, err := crud.Of[Line](e).NamedIn(ctx, c, r, scope); err != nil {
@@ -54,7 +56,7 @@ func declareDevices(e *crud.Engine) {
 		}
 		return nil, apierr.New(apierr.NotFound, "LineDevice was not found: there is no provisioning here")
 	})
-	query := rest.ListSpec{Order: []string{"ip", "id", "mac", "sn", "plugin", "vendor", "model", "version", "description"}, Recurse: true}.Parameters()
+	query := asked.Parameters()
 	for _, op := range []rest.Operation{
 		{Method: http.MethodGet, Path: "/devices", ID: "list_devices", Summary: "List devices", Query: query, Reply: list, Handle: empty},
 		{Method: http.MethodPost, Path: "/devices", ID: "create_device", Summary: "Create a device", Handle: never},
