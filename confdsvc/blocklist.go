@@ -113,6 +113,9 @@ func declareBlocklist(e *crud.Engine) {
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			sent, err := r.Object()
 			if err != nil {
+				if _, first := numbers.Named(ctx, r); first != nil { // no body would do
+					err = first
+				}
 				return rest.Reply{}, err
 			}
 			return rest.Reply{}, numbers.Edit(ctx, r, func(n *BlocklistNumber) error { return sent.Into(n) })

@@ -291,10 +291,16 @@ func (u *userApps) change(ctx context.Context, r *rest.Request, do func(ctx cont
 }
 
 func (u *userApps) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	return rest.Reply{}, u.change(ctx, r, func(ctx context.Context, c store.Conn, change *crud.Change[UserExternalApp]) (err error) {
-		if change.Sent, err = r.Object(); err != nil {
-			return err
+	sent, err := r.Object() // before the transaction, which may run again
+	if err != nil {
+		there := func(context.Context, store.Conn, *crud.Change[UserExternalApp]) error { return nil }
+		if first := u.change(ctx, r, there); first != nil { // no body would do
+			err = first
 		}
+		return rest.Reply{}, err
+	}
+	return rest.Reply{}, u.change(ctx, r, func(ctx context.Context, c store.Conn, change *crud.Change[UserExternalApp]) error {
+		change.Sent = sent
 		return u.apps.Update(ctx, c, change, func(app *UserExternalApp) error { return change.Sent.Into(app) })
 	})
 }

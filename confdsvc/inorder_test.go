@@ -22,6 +22,9 @@ func TestPathsAreRefusedBeforeBodies(t *testing.T) {
 			if op.Body == nil || !strings.Contains(op.Path, "{") {
 				continue
 			}
+			if op.Method == http.MethodPost && strings.Index(op.Path, "{") == strings.LastIndex(op.Path, "/")+1 {
+				continue // its path names what it makes
+			}
 			tried++
 			path := parameters.ReplaceAllStringFunc(op.Path, func(name string) string {
 				if strings.HasSuffix(name, "uuid}") {
