@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -13,11 +14,13 @@ import (
 
 func init() {
 	documentSamples["localization"] = crudtest.Document{Resource: crudtest.Resource{
-		Minimal: func(_ *crudtest.Client, n int) object { return object{"country": []string{"FR", "DE", "CA"}[n%3]} },
+		Minimal: func(_ *crudtest.Client, n int) object { // as many as are sent at once, twice: none is what is there already
+			return object{"country": []string{"FR", "DE", "CA", "BE", "CH", "GB", "IT", "ES"}[n%8]}
+		},
 	}}
 	documentSamples["recordings/announcements"] = crudtest.Document{Resource: crudtest.Resource{
 		Minimal: func(_ *crudtest.Client, n int) object {
-			return object{"recording_start": []string{"beep", "beeperr", "hello"}[n%3]}
+			return object{"recording_start": fmt.Sprintf("beep-%d", n)}
 		},
 	}}
 }

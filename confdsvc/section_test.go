@@ -72,6 +72,13 @@ var sectionTries = map[string]struct {
 		[]object{{"rtpstart": "20000", "rtpend": "10000"}, {"rtpstart": "99999"}, {"rtpstart": "1000"}, {"stunaddr": "a b"}, {"turnpassword": "a\nb"}},
 		[]string{"less than rtpend", "less than rtpend", "at least 1024", "stunaddr", "options"},
 	},
+	"rtp/ice_host_candidates": {
+		"192.0.2.9",
+		object{},
+		object{"192.0.2.9": "203.0.113.4", "2001:db8::9": "203.0.113.4,include_local_address"},
+		[]object{{"192.0.2.9": "a b"}, {"192.0.2": "203.0.113.4"}, {"eth0": "203.0.113.4"}},
+		[]string{"the address that is told instead of it", "192.0.2", "eth0"},
+	},
 	"hep/general": {
 		"capture_id",
 		object{"enabled": "0"},

@@ -245,6 +245,8 @@ type trial struct {
 	k             *declaration.Entity
 	r             Resource
 	top, a, b, a1 *Client
+	// named says that clients see no key of an object: they name it by what is unique in its tenant alone, and so not from above.
+	named bool
 	// before are the objects of a tenant and those below it that are not the check's, by tenant and name. Tenants have no others,
 	// unless lists show all below, or the collection has no create.
 	before map[string][]string
@@ -288,7 +290,12 @@ func (w *world) trial(t *testing.T, k *declaration.Entity, r Resource) *trial {
 	for _, tenant := range [][2]string{{top, w.master}, {a, top}, {b, top}, {a1, a}} {
 		w.addTenant(t, tenant[0], tenant[1])
 	}
-	x := &trial{T: t, world: w, k: k, r: r, before: map[string][]string{}}
+	named := len(k.Names) > 0 && k.Schema.Property(k.Keys[0]) == nil
+	if named {
+		seen := *k
+		seen.Keys, seen.Names, k = k.Names, nil, &seen
+	}
+	x := &trial{T: t, world: w, k: k, r: r, named: named, before: map[string][]string{}}
 	if k.Scope != crud.PerTenant {
 		a = w.master
 	}
