@@ -17,13 +17,18 @@ import (
 func init() {
 	samples["users/blocklist/numbers"] = crudtest.Resource{Make: func(c *crudtest.Client, n int) object {
 		user := c.Create("/users", object{"firstname": fmt.Sprintf("Al %d", n)})
-		me := *c.Principal
-		me.UserUUID = user.Text("uuid")
-		own := *c.Client
-		own.Principal = &me
-		made := own.Create("/users/me/blocklist/numbers", object{"number": fmt.Sprintf("+1555%06d", n), "label": fmt.Sprintf("Them %d", n)})
+		made := as(c.Client, user.Text("uuid")).Create("/users/me/blocklist/numbers", object{"number": fmt.Sprintf("+1555%06d", n), "label": fmt.Sprintf("Them %d", n)})
 		return c.Get("/users/blocklist/numbers/" + made.Text("uuid")).Want(http.StatusOK).Object()
 	}}
+}
+
+// as returns a client who is this user.
+func as(c *resttest.Client, user string) *resttest.Client {
+	me := *c.Principal
+	me.UserUUID = user
+	own := *c
+	own.Principal = &me
+	return &own
 }
 
 // Users write the numbers that they block, and nobody else's. Administrators read them, as far as they may read of the users.

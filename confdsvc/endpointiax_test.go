@@ -12,6 +12,7 @@ import (
 
 func init() {
 	simple["endpoints/iax"] = simpleKind{"iax_id", object{}}
+	simple["registers/iax"] = simpleKind{"register_iax_id", object{"remote_host": "iax.example"}}
 	samples["endpoints/iax"] = crudtest.Resource{
 		Minimal: func(*crudtest.Client, int) object { return object{} },
 		Values: func(n int) object {

@@ -41,6 +41,8 @@ func emptyTenant(t *testing.T, db store.DB, shrink bool) {
 	c.Create("/lines", object{"context": c.in, "endpoint_custom": object{"interface": "Local/1@x"}})
 	c.Create("/phone-numbers", object{"number": "123"})
 	makeSimple(c.Client)
+	c.Create("/external/apps/desk", object{})
+	as(c.Client, user.Text("uuid")).Create("/users/me/blocklist/numbers", object{"number": "+15551234"})
 	music := c.Create("/moh", object{"label": "M", "mode": "files"})
 	c.Do(http.MethodPut, "/users/"+user.Text("id"), object{"music_on_hold": music["name"]}).Want(http.StatusNoContent)
 	c.Do(http.MethodPut, "/voicemails/transcription", object{"enabled": true}).Want(http.StatusNoContent)
