@@ -59,6 +59,7 @@ func TestExternalApps(t *testing.T) {
 		c.Do(http.MethodPut, of+"/one", object{"label": "Mine"}).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, of+"/one", object{"label": 5}).Want(http.StatusBadRequest)
 		c.Do(http.MethodPut, of+"/two", object{"label": "x"}).Want(http.StatusNotFound).Says("UserExternalApp was not found")
+		c.Do(http.MethodPut, of+"/two", object{"label": 5}).Want(http.StatusNotFound).Says("UserExternalApp was not found")
 		names := func(query string) (all []any) {
 			for _, item := range c.Get(of + query).Want(http.StatusOK).List().Items {
 				all = append(all, item["name"], at(item, "configuration.of"))
