@@ -46,6 +46,12 @@ type LineRef struct {
 	crud.Hrefs
 }
 
+// EndpointSCCPRef is an SCCP endpoint as its line shows it. This service has none: lines show null.
+type EndpointSCCPRef struct {
+	ID int64 `json:"id"`
+	crud.Hrefs
+}
+
 const lineExtensions crud.Relation[Line, Extension] = "confd_line_extension"
 
 func init() { resources = append(resources, declareLines) }
