@@ -76,7 +76,7 @@ func (k *CollectionOf[T]) mend(ctx context.Context, c store.Conn, how mender) er
 			return err
 		}
 		for _, o := range objects {
-			if err := (&mending[T]{CollectionOf: k, mender: how, c: c, written: written, o: o}).run(ctx); err != nil {
+			if err := (&mending[T]{k: k, mender: how, c: c, written: written, o: o}).run(ctx); err != nil {
 				return err
 			}
 		}
@@ -126,7 +126,7 @@ func (k *CollectionOf[T]) written() (out []writtenColumn) {
 
 // mending is the mending of one object.
 type mending[T declaration.Pointer] struct {
-	*CollectionOf[T]
+	k *CollectionOf[T] // not embedded: each of its hundreds of methods would be compiled twice more for each resource
 	mender
 	c       store.Conn
 	written []writtenColumn
@@ -150,7 +150,7 @@ func (m *mending[T]) run(ctx context.Context) error {
 			}
 		}
 	}
-	if !m.hooks(m.Path) {
+	if !m.hooks(m.k.Path) {
 		return nil
 	}
 	return m.runHooks(ctx)
@@ -186,14 +186,14 @@ func (m *mending[T]) runHooks(ctx context.Context) error {
 
 // refusal returns what the references and the hook of the resource refuse.
 func (m *mending[T]) refusal(ctx context.Context) error {
-	change := &declaration.Change[T]{Request: m.request, New: m.o, Tenant: m.TenantOf(m.o)}
-	if err := m.checkRefs(ctx, m.c, change, slices.Concat(m.OwnerRefs, m.Refs)); err != nil {
+	change := &declaration.Change[T]{Request: m.request, New: m.o, Tenant: m.k.TenantOf(m.o)}
+	if err := m.k.checkRefs(ctx, m.c, change, slices.Concat(m.k.OwnerRefs, m.k.Refs)); err != nil {
 		return err
 	}
-	if owner := m.TenantOf(m.o); len(m.OwnerRefs) > 0 && change.Tenant != owner {
-		return m.Style.Storedf("It refers to what is of another tenant").On(m.OwnerRefs[0].Name)
+	if owner := m.k.TenantOf(m.o); len(m.k.OwnerRefs) > 0 && change.Tenant != owner {
+		return m.k.Style.Storedf("It refers to what is of another tenant").On(m.k.OwnerRefs[0].Name)
 	}
-	return m.validate(ctx, m.c, change)
+	return m.k.validate(ctx, m.c, change)
 }
 
 func (m *mending[T]) faults(w *writtenColumn) ([]apierr.Field, error) {
@@ -288,7 +288,7 @@ func (m *mending[T]) like(w *writtenColumn, name string) string {
 }
 
 // fixedKey reports whether other rows name the object by the column.
-func (m *mending[T]) fixedKey(w *writtenColumn) bool { return slices.Contains(m.Keys, w.Name) }
+func (m *mending[T]) fixedKey(w *writtenColumn) bool { return slices.Contains(m.k.Keys, w.Name) }
 
 // withoutPart returns a list or an object without the part of it that a path begins with: "[2].exten", ".name".
 func withoutPart(value any, path string) (any, bool) {
@@ -325,7 +325,7 @@ func (m *mending[T]) set(ctx context.Context, w *writtenColumn, value any, fault
 	args := &query.Arguments{}
 	stored := args.Add(field.Interface())
 	err = store.Attempt(ctx, m.c, func() error {
-		_, err := m.c.Exec(ctx, "UPDATE "+m.Table+" SET "+w.Name+" = "+stored+" WHERE "+m.Itself(m.o, args), args.Values...)
+		_, err := m.c.Exec(ctx, "UPDATE "+m.k.Table+" SET "+w.Name+" = "+stored+" WHERE "+m.k.Itself(m.o, args), args.Values...)
 		return err
 	})
 	if _, broken := errors.AsType[*store.ConstraintError](err); broken {
@@ -342,9 +342,9 @@ func (m *mending[T]) set(ctx context.Context, w *writtenColumn, value any, fault
 func (m *mending[T]) drop(ctx context.Context, fault apierr.Field) error {
 	m.gone = true
 	args := &query.Arguments{}
-	where := m.Itself(m.o, args)
+	where := m.k.Itself(m.o, args)
 	err := store.Attempt(ctx, m.c, func() error {
-		_, err := m.c.Exec(ctx, "DELETE FROM "+m.Table+" WHERE "+where, args.Values...)
+		_, err := m.c.Exec(ctx, "DELETE FROM "+m.k.Table+" WHERE "+where, args.Values...)
 		return err
 	})
 	if _, broken := errors.AsType[*store.ConstraintError](err); broken {
@@ -359,15 +359,15 @@ func (m *mending[T]) drop(ctx context.Context, fault apierr.Field) error {
 func (m *mending[T]) say(fault apierr.Field, done string) error {
 	name := ""
 	for _, col := range []string{"name", "label", "firstname", "username", "exten", "number", "interface"} {
-		if !m.Has(col) || m.Column(col).Virtual {
+		if !m.k.Has(col) || m.k.Column(col).Virtual {
 			continue
 		}
-		if value := reflect.Indirect(reflect.ValueOf(m.o).Elem().FieldByIndex(m.Column(col).Index)); value.IsValid() && name == "" {
+		if value := reflect.Indirect(reflect.ValueOf(m.o).Elem().FieldByIndex(m.k.Column(col).Index)); value.IsValid() && name == "" {
 			name = fmt.Sprint(value.Interface())
 		}
 	}
 	return m.tell(Mended{
-		Table: m.Table, Tenant: m.TenantOf(m.o), Object: strings.TrimSpace(m.Singular + " " + fmt.Sprint(m.Key(m.o)) + " " + name),
+		Table: m.k.Table, Tenant: m.k.TenantOf(m.o), Object: strings.TrimSpace(m.k.Singular + " " + fmt.Sprint(m.k.Key(m.o)) + " " + name),
 		Attribute: fault.Name, Fault: cmp.Or(fault.Message, "It is refused"), Done: done,
 	})
 }
