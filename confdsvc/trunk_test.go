@@ -138,6 +138,7 @@ func TestTrunkAddresses(t *testing.T) {
 		b.Do(http.MethodPut, sip, at("198.51.100.7")).Want(http.StatusBadRequest).Says(taken)
 		told := at("198.51.100.7")
 		told["registration_section_options"] = pairs("server_uri=sip:carrier.example client_uri=sip:me@carrier.example line=yes")
+		told["registration_outbound_auth_section_options"] = pairs("username=me password=x")
 		b.Do(http.MethodPut, sip, told).Want(http.StatusNoContent)
 
 		// Those of a template are the endpoint's, whichever of the two changes.
@@ -165,21 +166,29 @@ func TestTrunkEndpointIsRefused(t *testing.T) {
 		sip := "/endpoints/sip/" + c.Create("/endpoints/sip", object{}).Text("uuid")
 		trunk := "/trunks/" + c.Create("/trunks", object{}).Text("id")
 		const registers = "server_uri=sip:carrier.example client_uri=sip:me@carrier.example"
-		itself := "leads to this telephone system itself"
+		template := c.Create("/endpoints/sip/templates", object{"auth_section_options": pairs("username=them password=x")}).Text("uuid")
+		itself, whoRegisters := "leads to this telephone system itself", "who registers needs a login"
 		for options, says := range map[string]string{
-			"aor contact=sip:127.0.0.1:5070":                                    itself,
-			"endpoint outbound_proxy=sip:LOCALHOST:5070;lr":                     itself,
-			"registration server_uri=sip:[::1]:5070 client_uri=sip:me@[::1]":    itself,
-			"aor contact=sip:127.0.0.1:5090":                                    "",
-			"registration " + registers:                                         "",
-			"outbound_auth username=me":                                         "outbound_auth_section_options needs a username and a password",
-			"registration_outbound_auth username=me":                            "",
-			"registration " + registers + "/registration_outbound_auth realm=*": "registration_outbound_auth_section_options needs a username and a password",
+			"aor contact=sip:127.0.0.1:5070":                                     itself,
+			"endpoint outbound_proxy=sip:LOCALHOST:5070;lr":                      itself,
+			"registration server_uri=sip:[::1]:5070 client_uri=sip:me@[::1]":     itself,
+			"aor contact=sip:127.0.0.1:5090":                                     "",
+			"registration " + registers:                                          whoRegisters,
+			"registration server_uri=sip:carrier.example":                        "",
+			"registration " + registers + "/auth username=them password=x":       "",
+			"registration " + registers + "/outbound_auth username=x password=x": "",
+			"registration " + registers + "/templates":                           "",
+			"outbound_auth username=me":                                          "outbound_auth_section_options needs a username and a password",
+			"registration_outbound_auth username=me":                             "",
+			"registration " + registers + "/registration_outbound_auth realm=*":  "registration_outbound_auth_section_options needs a username and a password",
 		} {
 			body := object{}
 			for section := range strings.SplitSeq(options, "/") {
-				name, values, _ := strings.Cut(section, " ")
-				body[name+"_section_options"] = pairs(values)
+				if name, values, has := strings.Cut(section, " "); has {
+					body[name+"_section_options"] = pairs(values)
+				} else {
+					body["templates"] = []any{object{"uuid": template}}
+				}
 			}
 			c.Do(http.MethodPut, sip, body).Want(http.StatusNoContent) // of nobody's trunk it may be anything
 			linked := c.Do(http.MethodPut, trunk+sip, nil)
@@ -191,7 +200,7 @@ func TestTrunkEndpointIsRefused(t *testing.T) {
 			}
 			c.Do(http.MethodPut, sip, object{
 				"aor_section_options": []any{}, "endpoint_section_options": []any{}, "registration_section_options": []any{},
-				"registration_outbound_auth_section_options": []any{}, "outbound_auth_section_options": []any{},
+				"registration_outbound_auth_section_options": []any{}, "outbound_auth_section_options": []any{}, "auth_section_options": []any{}, "templates": []any{},
 			}).Want(http.StatusNoContent)
 		}
 	})

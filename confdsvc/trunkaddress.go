@@ -32,7 +32,7 @@ func checkTrunks(ctx context.Context, c store.Conn, e *crud.Engine, condition st
 		if field := s.LeadsHere(transports, own); field != "" {
 			return apierr.New(apierr.Invalid, "'%s' leads to this telephone system itself: calls would come back for ever", field).On(field)
 		}
-		if err := s.refuseHalfLogins(); err != nil {
+		if err := s.refuseNoLogins(); err != nil {
 			return err
 		}
 		addresses, err := s.addresses()
@@ -73,10 +73,14 @@ func mergedWhere(ctx context.Context, c store.Conn, e *crud.Engine, condition st
 	return all, nil
 }
 
-// refuseHalfLogins refuses half of a login at the other side: one that registers, and one that calls.
-func (s *SIPSections) refuseHalfLogins() error {
+// refuseNoLogins refuses a registration where no section has a login, and half of a login at the other side: one that registers, and one that calls.
+func (s *SIPSections) refuseNoLogins() error {
 	_, server := s.Registration.last("server_uri")
 	_, client := s.Registration.last("client_uri")
+	if server && client && len(s.RegistrationAuth.V)+len(s.OutboundAuth.V)+len(s.Auth.V) == 0 {
+		return apierr.New(apierr.Invalid, "'registration_section_options': who registers needs a login, such as that of registration_outbound_auth_section_options. "+
+			"A trunk that the other side knows by its address does not register").On("registration_section_options")
+	}
 	for _, login := range []struct {
 		of    SIPOptions
 		field string
