@@ -75,8 +75,7 @@ func init() {
 			steps := []step{{"Set", "RINGFENCE_TO="}}
 			if prefix, open := openCode(exten); open {
 				switch {
-				case feature == "pickup": // features.conf has it: it takes any call that rings in one's groups
-				case strings.HasPrefix(feature, "fwd"), feature == agentPause: // its service asks by itself, if there is no forward to switch off
+				case strings.HasPrefix(feature, "fwd"), feature == agentPause, feature == "pickup": // its service knows what to do without a number
 					without[prefix] = append([]step{dialsOnly, {"Set", "RINGFENCE_TO="}}, leads...)
 				default:
 					without[prefix] = append([]step{dialsOnly, {"Gosub", "ringfence-service,ask,1"}}, leads...)

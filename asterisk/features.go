@@ -1,10 +1,8 @@
 package asterisk
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/leftout"
@@ -14,18 +12,19 @@ func init() {
 	parts = append(parts, part{"features.conf", 0, "features", writeFeatures})
 }
 
-// writeFeatures writes the codes that work during a call, for whom Dial's options let use them, and the code that picks up a call
-// that rings in one's group: that of the pickup of one number, without the number, or the section's own while there is none.
+// writeFeatures writes the codes that work during a call, for whom Dial's options let use them. The section's own code for a call that rings in one's
+// group counts only while the feature is disabled: the dialplan, which knows the names of who talks, has that.
 func writeFeatures(p *plan, w *conf.Writer) {
 	const file, general, featuremap, applicationmap = "features.conf", "features/general", "features/featuremap", "features/applicationmap"
 	w.Section("general")
-	pickup, _ := openCode(p.features["pickup"])
-	pickup = strings.TrimSpace(pickup)
 	typed := p.Section(general)["pickupexten"]
-	if pickup != "" && typed != "" && typed != pickup {
-		p.leave(leftout.Omission{Kind: "section", Key: file, Name: general, Option: "pickupexten"}, "the service code pickup is another one, and is enabled")
+	if code, there := p.features["pickup"]; there {
+		if pickup, _ := openCode(code); typed != "" && typed != pickup {
+			p.leave(leftout.Omission{Kind: "section", Key: file, Name: general, Option: "pickupexten"}, "the service code pickup is another one, and is enabled")
+		}
+		typed = ""
 	}
-	w.Set("pickupexten", cmp.Or(pickup, typed))
+	w.Set("pickupexten", typed)
 	p.writeOptionsOf(w, file, general, "pickupexten")
 	// Of two actions with the same keys Asterisk would do one, and nobody could tell which.
 	w.Section("featuremap")

@@ -9,9 +9,10 @@ import (
 // Telephones show how a line is called now, whoever of the two calls, without a reload of the telephones; who hides stays hidden.
 func TestRealNames(t *testing.T) {
 	s := office(t)
-	s.Endpoints[2].Endpoint.V = append(s.Endpoints[2].Endpoint.V, []string{"send_pai", "yes"})           // Bob's telephone is told whom it talks to
-	s.Endpoints[3].Endpoint.V = append(s.Endpoints[3].Endpoint.V, []string{"callerid", `"Carla" <103>`}) // as the API writes it
-	s.Endpoints[4].Endpoint.V = append(s.Endpoints[4].Endpoint.V, []string{"callerid_privacy", "prohib"})
+	s.Endpoints[2].Endpoint.V = append(s.Endpoints[2].Endpoint.V, []string{"send_pai", "yes"}) // Bob's telephone is told whom it talks to
+	s.Endpoints[3].Endpoint.V = append(s.Endpoints[3].Endpoint.V, []string{"send_pai", "yes"})
+	s.Endpoints[3].Endpoint.V = append(s.Endpoints[3].Endpoint.V, []string{"named_pickup_group", "sales"}, []string{"callerid", `"Carla" <103>`}) // as the API writes it
+	s.Endpoints[4].Endpoint.V = append(s.Endpoints[4].Endpoint.V, []string{"callerid_privacy", "prohib"}, []string{"named_call_group", "sales"})
 	a := startReal(t, s)
 	a.apply()
 	a.clean("the first apply")
@@ -51,18 +52,23 @@ func TestRealNames(t *testing.T) {
 	calls(bobPhone, "103", carolPhone, `"Bob" <sip:102@`)
 	bobPhone.saw(`talks to "Carmen" <sip:103@`)
 	// Who picks up a call, and who is transferred, are known by their names too.
-	bobPhone.log()
-	davePhone.when("ring")
-	answered := make(chan int)
-	go func() {
-		_, got := bobPhone.dial("104")
-		answered <- got
-	}()
-	davePhone.saw("rings")
-	if _, got := carolPhone.dial("*8104"); got != 200 || <-answered != 200 {
-		t.Errorf("a pickup: %d", got)
+	for _, code := range []string{"*8104", "*8"} {
+		bobPhone.log()
+		carolPhone.log()
+		davePhone.log()
+		davePhone.when("ring")
+		answered := make(chan int)
+		go func() {
+			_, got := bobPhone.dial("104")
+			answered <- got
+		}()
+		davePhone.saw("rings")
+		if _, got := carolPhone.dial(code); got != 200 || <-answered != 200 {
+			t.Errorf("a pickup by %s: %d", code, got)
+		}
+		bobPhone.saw(`talks to "Carmen" <sip:103@`)
+		carolPhone.saw(`talks to "Bob" <sip:102@`)
+		carolPhone.hangUpAll()
+		a.idle()
 	}
-	bobPhone.saw(`talks to "Carmen" <sip:103@`)
-	carolPhone.hangUpAll()
-	a.idle()
 }
