@@ -19,7 +19,8 @@ import (
 // A call has its record, whether the gateway has heard of it or was away when it ended; and no call has two.
 func TestRealCallRecords(t *testing.T) {
 	s := office(t)
-	s.Announcements = []*confdsvc.RecordingAnnouncements{{TenantUUID: acme, Start: new("beep")}}
+	s.Announcements = []*confdsvc.RecordingAnnouncements{{TenantUUID: acme, Start: new("beep"), Stop: new("activated")}}
+	s.Users[0].OnlineCallRecordEnabled = new(true)
 	a := startReal(t, s)
 	a.apply()
 	db := storetest.SQLite(t)
@@ -108,4 +109,15 @@ func TestRealCallRecords(t *testing.T) {
 	if err != nil || len(names) != 1 || names[0] != recorded() {
 		t.Errorf("the recordings are %q, want %q: %v", names, recorded(), err)
 	}
+
+	// Both sides hear what the tenant announces when somebody starts to record by a key, and when they stop.
+	a.store(bob, "callrecord", "0")
+	calls()
+	phones[0].current().press("*3")
+	a.said("Playing 'beep")
+	said := a.cli("core show channel " + strings.Fields(a.cli("core show channels concise"))[0][:len("PJSIP/alice-00000000")])
+	if !strings.Contains(said, "TOUCH_MIXMONITOR_MESSAGE_STOP=activated") {
+		t.Errorf("nobody hears of the end: %s", said)
+	}
+	a.rest("a recording by a key", "answer", phones)
 }

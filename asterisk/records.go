@@ -25,15 +25,24 @@ func init() {
 	)
 }
 
-// writeAnnouncements writes what the called hear, by tenant, when a call is recorded.
+// writeAnnouncements writes, by tenant, what the called hear when a call is recorded, and what both sides do where a key starts and stops that.
 func writeAnnouncements(p *plan, w *conf.Writer) {
 	w.Section("ringfence-announces")
 	for _, a := range p.Announcements {
 		named := leftout.Omission{TenantUUID: a.TenantUUID, Kind: "recordings/announcements", Key: a.TenantUUID}
-		if why := p.soundFault(a.TenantUUID, text(a.Start)); why != "" {
-			p.optionOf(named, "")("recording_start", why)
-		} else if sound := p.sound(a.TenantUUID, text(a.Start)); sound != "" {
-			p.writeEntry(w, entry{exten: a.TenantUUID, steps: []step{{"Return", sound}}})
+		hears := func(option string, typed *string) string {
+			why := p.soundFault(a.TenantUUID, text(typed))
+			if why != "" {
+				p.optionOf(named, "")(option, why)
+				return ""
+			}
+			return p.sound(a.TenantUUID, text(typed))
+		}
+		start, stop := hears("recording_start", a.Start), hears("recording_stop", a.Stop)
+		if start+stop != "" {
+			p.writeEntry(w, entry{exten: a.TenantUUID, steps: []step{
+				{"Set", "__TOUCH_MIXMONITOR_MESSAGE_START=" + start}, {"Set", "__TOUCH_MIXMONITOR_MESSAGE_STOP=" + stop}, {"Return", start},
+			}})
 		}
 	}
 }
