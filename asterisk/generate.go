@@ -99,6 +99,9 @@ func (p *plan) writeFile(name string, parts []part) ([]byte, []leftout.Omission,
 //go:embed static
 var static embed.FS
 
+// Optional are those of [Static] that nobody needs: Asterisk listens for IAX where there is an iax.conf, and complains of a hep.conf that says nothing.
+var Optional = []string{"hep.conf", "iax.conf"}
+
 // Static returns the files of a stock Asterisk that load the generated ones, by name: what they hold where nobody has one yet.
 // folder is the path of the generated files, as Asterisk sees it.
 func Static(folder string) (Files, error) {

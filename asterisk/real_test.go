@@ -224,6 +224,14 @@ func bootReal(t testing.TB) *pbxUnderTest {
 	return a
 }
 
+// own writes one of Asterisk's own files.
+func (a *pbxUnderTest) own(name, text string) {
+	a.t.Helper()
+	if err := os.WriteFile(filepath.Join(a.dir, "etc", name), []byte(text), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
 // certify makes a certificate for Asterisk's address, and its key.
 func (a *pbxUnderTest) certify() (certificate, key string) {
 	a.t.Helper()

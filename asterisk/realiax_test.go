@@ -3,7 +3,6 @@ package asterisk_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,14 +10,10 @@ import (
 	"github.com/ringfence/ringfence/internal/freeport"
 )
 
-// startIAX loads the module for IAX, which reads a file with this text.
-func (a *pbxUnderTest) startIAX(text string) {
+// startIAX loads the module for IAX.
+func (a *pbxUnderTest) startIAX() {
 	a.t.Helper()
-	for name, content := range map[string]string{"iax.conf": text, "iaxprov.conf": "[default]\n"} {
-		if err := os.WriteFile(filepath.Join(a.dir, "etc", name), []byte(content), 0o600); err != nil {
-			a.t.Fatal(err)
-		}
-	}
+	a.own("iaxprov.conf", "[default]\n")
 	if err := os.MkdirAll(a.dir+"/data/firmware/iax", 0o755); err != nil {
 		a.t.Fatal(err)
 	}
@@ -39,7 +34,8 @@ func TestRealIAX(t *testing.T) {
 		ports = append(ports, n)
 	}
 	carrier := startCarrier(t)
-	carrier.startIAX(fmt.Sprintf("[general]\nbindport = %d\nbindaddr = 127.0.0.1\n[acme]\ntype = friend\nhost = dynamic\nsecret = s3cret\ncontext = nothing\nrequirecalltoken = no\n", ports[1]))
+	carrier.own("iax.conf", fmt.Sprintf("[general]\nbindport = %d\nbindaddr = 127.0.0.1\n[acme]\ntype = friend\nhost = dynamic\nsecret = s3cret\ncontext = nothing\nrequirecalltoken = no\n", ports[1]))
+	carrier.startIAX()
 	s := company(t)
 	s.Trunks = []*confdsvc.Trunk{{ID: 1, TenantUUID: acme, Context: new(public)}}
 	s.EndpointsIAX = []*confdsvc.EndpointIAX{read[confdsvc.EndpointIAX](t, fmt.Sprintf(`{"id": 1, "tenant_uuid": "`+acme+`", "name": "far", "type": "friend", "host": "127.0.0.1",
@@ -51,7 +47,7 @@ func TestRealIAX(t *testing.T) {
 	s.Sections = map[string]map[string]string{"iax/general": {"bindaddr": "127.0.0.1", "bindport": fmt.Sprint(ports[0]), "minregexpire": "60"}}
 	a := startReal(t, s)
 	a.apply() // Asterisk has no IAX yet: the job tells it, and telephones work
-	a.startIAX("#include \"" + a.dir + "/generated/live/iax.conf\"\n")
+	a.startIAX()
 	wait(t, "it is registered", func() bool { return strings.Contains(a.cli("iax2 show registry"), "Registered") },
 		func() string { return a.cli("iax2 show registry") + a.log() + carrier.log() })
 	alice := a.phone(t, "alice")

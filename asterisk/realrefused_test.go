@@ -25,16 +25,11 @@ func (a *pbxUnderTest) job() jobs.Job {
 func (a *pbxUnderTest) spoilFile(name, begin string) (mend func()) {
 	a.t.Helper()
 	own, err := os.ReadFile(a.dir + "/etc/" + name)
-	write := func(text string) {
-		if err == nil {
-			err = os.WriteFile(a.dir+"/etc/"+name, []byte(text), 0o600)
-		}
-		if err != nil {
-			a.t.Fatal(err)
-		}
+	if err != nil {
+		a.t.Fatal(err)
 	}
-	write(begin + string(own))
-	return func() { write(string(own)) }
+	a.own(name, begin+string(own))
+	return func() { a.own(name, string(own)) }
 }
 
 // forgive empties the log.

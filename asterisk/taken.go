@@ -29,9 +29,6 @@ func (t Taken) Add(file, name, why string) {
 // OwnFile is in the reason of what is left out because of one of Asterisk's own files.
 const OwnFile = "Asterisk's own file"
 
-// optional are generated files that Asterisk reads only if somebody has its own file of that name load them.
-var optional = []string{"hep.conf", "iax.conf"}
-
 // besideOf are further files of Asterisk whose sections meet those of a generated one.
 var besideOf = map[string][]string{"pjsip.conf": {"pjsip_wizard.conf"}}
 
@@ -47,7 +44,7 @@ func ReadTaken(folder string) (Taken, []leftout.Omission) {
 		return taken, []leftout.Omission{{Kind: "file", Key: folder, Reason: err.Error()}}
 	}
 	var faults []leftout.Omission
-	for _, file := range append(slices.Sorted(maps.Keys(static)), optional...) {
+	for _, file := range slices.Sorted(maps.Keys(static)) {
 		for _, name := range append([]string{file}, besideOf[file]...) {
 			read, err := conf.ReadTree(folder, name)
 			faults = append(faults, faultsOf(name, read, err)...)

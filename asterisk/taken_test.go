@@ -107,13 +107,7 @@ func TestTwoHandWrittenSections(t *testing.T) {
 // A real Asterisk goes on with everybody else's telephones if a hand-written section has the name of one.
 func TestRealHandWrittenSection(t *testing.T) {
 	a := startReal(t, company(t))
-	own, err := os.ReadFile(a.dir + "/etc/pjsip.conf")
-	if err == nil {
-		err = os.WriteFile(a.dir+"/etc/pjsip.conf", append([]byte("[global]\ntype = global\n[bob]\ntype = endpoint\n"), own...), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	a.spoilFile("pjsip.conf", "[global]\ntype = global\n[bob]\ntype = endpoint\n")
 	a.apply()
 	a.phone(t, "alice")
 	if got := a.cli("pjsip show endpoint bob"); strings.Contains(got, "InAuth") {

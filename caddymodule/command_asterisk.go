@@ -46,10 +46,11 @@ func installCommand() *cobra.Command {
 		Short: "Makes Asterisk's own files load the generated ones",
 		Long: `
 Adds a last line to each of Asterisk's files that have a generated part, which
-loads that part, and writes the files that are missing. It shows the changes, and
-asks before it makes them. Nothing else in the files is changed, and a file that
-has its line already stays as it is. The generated files may be missing: Asterisk
-then loads the rest.
+loads that part, and writes the files that are missing, but for iax.conf and
+hep.conf: Asterisk listens for IAX as soon as there is the first. It shows the
+changes, and asks before it makes them. Nothing else in the files is changed, and
+a file that has its line already stays as it is. The generated files may be
+missing: Asterisk then loads the rest.
 
     ringfence asterisk install --etc /etc/asterisk
 `,
@@ -145,6 +146,8 @@ func installation(etc *os.Root, live string) ([]ownFile, error) {
 		c := ownFile{name: name, after: static[name]}
 		c.info, err = etc.Stat(name)
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && slices.Contains(asterisk.Optional, name):
+			continue
 		case errors.Is(err, fs.ErrNotExist):
 			changes = append(changes, c)
 			continue

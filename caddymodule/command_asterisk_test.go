@@ -29,6 +29,10 @@ func TestInstall(t *testing.T) {
 	if err := os.WriteFile(own, []byte("[global]\ntype = transport"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	iax := filepath.Join(etc, "iax.conf")
+	if err := os.WriteFile(iax, []byte("[mine]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	include := `"` + filepath.Join(folder, "live", "pjsip.conf") + `"`
 	out, err := install(t, etc, folder, "n\n")
 	if !strings.Contains(out, "warning: section pjsip.conf (global): ") {
@@ -37,7 +41,7 @@ func TestInstall(t *testing.T) {
 	if err == nil || !strings.Contains(out, "+++ pjsip.conf") || !strings.Contains(out, include) {
 		t.Errorf("no: %v\n%s", err, out)
 	}
-	if entries, err := os.ReadDir(etc); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(etc); err != nil || len(entries) != 2 {
 		t.Fatalf("without a yes there is %v, %v", entries, err)
 	}
 	if out, err = install(t, etc, folder, "yes\n"); err != nil {
@@ -52,6 +56,12 @@ func TestInstall(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(etc, "extensions.conf")); err != nil {
 		t.Error(err)
+	}
+	if text, err := os.ReadFile(iax); err != nil || string(text) != "[mine]\n#tryinclude \""+filepath.Join(folder, "live", "iax.conf")+"\"\n" {
+		t.Errorf("iax.conf: %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(etc, "hep.conf")); err == nil {
+		t.Error("a hep.conf that says nothing is written")
 	}
 	if out, err = install(t, etc, folder, "", "--yes"); err != nil || !strings.Contains(out, "nothing is to be changed") {
 		t.Errorf("once more: %v\n%s", err, out)
