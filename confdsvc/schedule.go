@@ -87,13 +87,13 @@ func declareSchedules(e *crud.Engine) {
 		Order: columns, Filters: columns, Search: columns, Beside: []crud.Beside[Schedule]{scheduleDestinations.beside(e)},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Schedule]) error {
 			for i, p := range change.New.OpenPeriods.V {
-				if err := p.refuse("open_periods", i); err != nil {
-					return err
+				if fault := p.Fault(); fault != nil {
+					return apierr.InvalidField(fmt.Sprintf("open_periods[%d].%s", i, fault.Name), fault.Constraint, "%s", fault.Message)
 				}
 			}
 			for i, p := range change.New.ExceptionalPeriods.V {
-				if err := p.refuse("exceptional_periods", i); err != nil {
-					return err
+				if fault := p.Fault(); fault != nil {
+					return apierr.InvalidField(fmt.Sprintf("exceptional_periods[%d].%s", i, fault.Name), fault.Constraint, "%s", fault.Message)
 				}
 			}
 			return nil
@@ -110,16 +110,16 @@ func hasSchedule[T, R any](e *crud.Engine, relation crud.Relation[T, Schedule], 
 	crud.Link[T, Schedule]{Relation: relation, LeftHas: crud.AtMostOne, LeftShows: []crud.Show{crud.Many(field)}, RightShows: []crud.Show{shows}}.On(e)
 }
 
-// refuse refuses a period that would never come.
-func (p *SchedulePeriod) refuse(field string, at int) error {
+// Fault returns the attribute for which a period would never come, and why, or nil.
+func (p *SchedulePeriod) Fault() *apierr.Field {
 	if p.End < p.Start {
-		return apierr.InvalidField(fmt.Sprintf("%s[%d].hours_end", field, at), "range", "hours_end is before hours_start")
+		return &apierr.Field{Name: "hours_end", Constraint: "range", Message: "hours_end is before hours_start"}
 	}
 	inMonth := func(month int64) bool {
 		return slices.Min(p.MonthDays) <= []int64{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}[month-1]
 	}
 	if !slices.ContainsFunc(p.Months, inMonth) {
-		return apierr.InvalidField(fmt.Sprintf("%s[%d].month_days", field, at), "range", "none of the months has one of these days")
+		return &apierr.Field{Name: "month_days", Constraint: "range", Message: "none of the months has one of these days"}
 	}
 	return nil
 }

@@ -213,7 +213,7 @@ func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) 
 		return err
 	}
 	if u.MobileFallbackEnabled && u.MobilePhoneNumber == nil {
-		return style.Storedf("PSTN fallback must be disabled when mobile phone number is not set").On("mobile_phone_number")
+		return style.Storedf("PSTN fallback must be disabled when mobile phone number is not set").On("mobile_fallback_enabled")
 	}
 	return checkFuncKeyTemplate(ctx, c, change)
 }

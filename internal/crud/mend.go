@@ -27,6 +27,8 @@ type Mended struct {
 	Table, Tenant, Object, Attribute string
 	// Fault says what is wrong, and never repeats the value. Done says what the attribute, or the object, is now.
 	Fault, Done string
+	// Deleted says that the object is no more.
+	Deleted bool
 }
 
 // Mend goes through all objects that are stored and makes them such as requests could have written: it is for rows that came in another way. What
@@ -131,7 +133,8 @@ type mending[T declaration.Pointer] struct {
 	c       store.Conn
 	written []writtenColumn
 	o       T
-	gone    bool
+	// gone: nothing more can be mended. deleted: and the object is no more.
+	gone, deleted bool
 }
 
 // run mends what the schema refuses, and then what only hooks know.
@@ -353,6 +356,7 @@ func (m *mending[T]) drop(ctx context.Context, fault apierr.Field) error {
 	if err != nil {
 		return err
 	}
+	m.deleted = true
 	return m.say(fault, "left out")
 }
 
@@ -368,6 +372,6 @@ func (m *mending[T]) say(fault apierr.Field, done string) error {
 	}
 	return m.tell(Mended{
 		Table: m.k.Table, Tenant: m.k.TenantOf(m.o), Object: strings.TrimSpace(m.k.Singular + " " + fmt.Sprint(m.k.Key(m.o)) + " " + name),
-		Attribute: fault.Name, Fault: cmp.Or(fault.Message, "It is refused"), Done: done,
+		Attribute: fault.Name, Fault: cmp.Or(fault.Message, "It is refused"), Done: done, Deleted: m.deleted,
 	})
 }

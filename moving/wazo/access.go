@@ -43,10 +43,13 @@ func Translate(old string, documented []string) (patterns []string, reason strin
 		if denied {
 			p = "!" + p
 		}
-		if err := acl.ParsePattern(p); err != nil {
-			if denied { // without it, more would be allowed
+		err := acl.ParsePattern(p)
+		if err != nil && denied { // without it, more would be allowed
+			p, reason = "!"+strings.Join(wider(w), "."), "it is no pattern, and denies: each word that cannot be one is any word now"
+			if acl.ParsePattern(p) != nil {
 				return []string{"!#"}, "it is no pattern, and denies: everything is denied instead"
 			}
+		} else if err != nil {
 			return []string{}, "it is no pattern: " + err.Error()
 		}
 		patterns = append(patterns, p)
@@ -67,13 +70,13 @@ func spellings(words []string, denied bool) [][]string {
 	return out
 }
 
-// wider replaces words with wildcards in them by wildcards.
+// wider replaces words with wildcards in them, and those that are none, by wildcards.
 func wider(words []string) (out []string) {
 	for _, w := range words {
 		switch {
 		case strings.Contains(w, "#"):
 			w = "#"
-		case strings.Contains(w, "*"):
+		case strings.Contains(w, "*") || acl.ParsePattern(w) != nil:
 			w = "*"
 		}
 		if w != "#" || len(out) == 0 || out[len(out)-1] != "#" {

@@ -35,7 +35,9 @@ func TestAccesses(t *testing.T) {
 		{"!confd.users.", "", ""},
 		{"confd..read", "", "an empty word"},
 		{"confd.users read", "", "no pattern"},
-		{"!confd.users read", "!#", "everything is denied"},
+		{"!confd.users read", "!confd.*", "any word now"},
+		{"!confd.us ers.read", "!confd.*.read", "any word now"},
+		{"!confd." + strings.Repeat("x.", 200) + "read", "!#", "everything is denied"},
 		{"", "", "an empty word"},
 	} {
 		got, reason := wazo.Translate(tt.old, documented)

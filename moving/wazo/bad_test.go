@@ -111,7 +111,6 @@ func rows(t *testing.T, text, table string, lines ...string) string {
 // What cannot be is left out and told; the rest is imported.
 func TestHostileRows(t *testing.T) {
 	const (
-		lyon     = "65042aeb-f802-4c02-b42e-6ede54f40f86"
 		a        = "00000000-0000-4000-8000-00000000000a"
 		b        = "00000000-0000-4000-8000-00000000000b"
 		alice    = "31f50e67-aeca-4867-abe6-813a7785b7d9"
@@ -126,7 +125,7 @@ func TestHostileRows(t *testing.T) {
 		b+"\t\\\\N\t\\N\t"+fournier+"\tf\tbackslash\tf")    // is no null
 	text = rows(t, text, "auth_access", "900\tcalld.sw*.read", "901\t!confd.us*.read")
 	text = rows(t, text, "auth_policy_access", a+"\t900", a+"\t901", a+"\t12345")
-	text = rows(t, text, "auth_user_policy", lyonDoes+"\t"+a) // of a policy that Lyon does not see
+	text = rows(t, text, "auth_user_policy", lyonDoes+"\t"+a, lyonDoes+"\t"+b) // policies that Lyon does not see, of which the first denies
 	// context: id, uuid, tenant_uuid, name, displayname, contexttype, commented, description
 	text = rows(t, text, "context", "900\t"+a+"\t"+fournier+"\tevil\\n[general]\tx\tinternal\t0\t\\N")
 	text = rows(t, text, "dialaction", "busy\tuser\t1\tuser\t99999\t", "answer\tincall\t99999\tuser\t1\t", "congestion\tuser\t1\tgroup\t4\t\\N",
@@ -144,7 +143,7 @@ func TestHostileRows(t *testing.T) {
 	for _, want := range []string{
 		"the tenants above it do not lead to the master tenant (2)", ": Ring A",
 		"a name that another policy of the tenant has", `standardiste: calld.sw*.read`,
-		"the whole word is denied", "the user does not see the policy", "its name has control characters",
+		"the whole word is denied", "the user does not see the policy", "a policy that its tenant does not see, which stays, since it denies", "its name has control characters",
 		"leads to what is not there", "leads to what is of another tenant", "its owner is not there", "another row has its key", "the group or the user is not there",
 	} {
 		if !strings.Contains(told.String(), want) {
@@ -165,7 +164,8 @@ func TestHostileRows(t *testing.T) {
 		"SELECT count(*) FROM auth_policy WHERE name LIKE 'standardiste " + a + "'":                                1,
 		"SELECT count(*) FROM auth_policy_access WHERE policy_uuid = '" + a + "' AND access = '!confd.*.read'":     1,
 		"SELECT count(*) FROM auth_policy_access WHERE policy_uuid = '" + a + "'":                                  1,
-		"SELECT count(*) FROM auth_user_policy WHERE user_uuid = '" + lyonDoes + "' AND policy_uuid = '" + a + "'": 0,
+		"SELECT count(*) FROM auth_user_policy WHERE user_uuid = '" + lyonDoes + "' AND policy_uuid = '" + a + "'": 1,
+		"SELECT count(*) FROM auth_user_policy WHERE user_uuid = '" + lyonDoes + "' AND policy_uuid = '" + b + "'": 0,
 		"SELECT count(*) FROM confd_context WHERE id = 900":                                                        0,
 		"SELECT count(*) FROM confd_destination WHERE of_user_id = 1 AND slot IN ('busy', 'congestion')":           0,
 		"SELECT count(*) FROM confd_user WHERE uuid = '" + alice + "'":                                             1,

@@ -140,9 +140,6 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 			return err
 		}
 		j.Report.Verification, err = verify(ctx, tx, j.Accesses)
-		if err == nil {
-			j.Report.counts()
-		}
 		return err
 	})
 }

@@ -45,7 +45,26 @@ var derived = map[string]func(s *spool, row map[string]*string) error{
 		return nil
 	},
 	"auth_refresh_token": refreshToken,
-	"userfeatures":       utc("created_at", "at"),
+	"userfeatures": func(s *spool, row map[string]*string) error {
+		if err := utc("created_at", "at")(s, row); err != nil || len(callerIDSchema.Validate("", text(row["callerid"]))) == 0 {
+			return err
+		}
+		id := conf.ParseCallerID(text(row["callerid"]))
+		name := strings.NewReplacer(`"`, "", `\`, "").Replace(id.Name)
+		mended := conf.CallerID{Name: name, Number: conf.Digits(id.Number)}.String()
+		if len(callerIDSchema.Validate("", mended)) > 0 {
+			mended = ""
+		}
+		row["callerid"] = &mended
+		return s.tell("w_mended", tables["userfeatures"], row, "callerid: is no name between quotes, with a number: without what it cannot have now")
+	},
+	"context": func(_ *spool, row map[string]*string) error {
+		if row["uuid"] == nil { // made before contexts had one
+			id := derivedUUID("the context " + text(row["name"]))
+			row["uuid"] = &id
+		}
+		return nil
+	},
 	"tenant": func(_ *spool, row map[string]*string) error {
 		id := derivedUUID("the sounds of the tenant " + text(row["uuid"]))
 		row["sound"] = &id
@@ -138,11 +157,15 @@ var derived = map[string]func(s *spool, row map[string]*string) error{
 			}
 			row[l.to] = lists[l.to]
 		}
+		var period confdsvc.SchedulePeriod
 		if err := accepted(periodSchema, map[string]any{
 			"hours_start": start, "hours_end": end, "week_days": json.RawMessage(*row["days"]), "month_days": json.RawMessage(*row["dates"]),
 			"months": json.RawMessage(*row["of_months"]),
-		}); err != nil {
+		}, &period); err != nil {
 			return err
+		}
+		if fault := period.Fault(); fault != nil {
+			return leaveError(fault.Message)
 		}
 		return destination("action", "actionid", "actionargs")(s, row)
 	},
@@ -223,6 +246,8 @@ func named(of string) func(*spool, map[string]*string) error {
 				return err
 			}
 			row["slug"] = &slug
+		} else {
+			row["own"] = new("t") // before those that have it by this change
 		}
 		return canonical("name", "name_key")(s, row)
 	}

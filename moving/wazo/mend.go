@@ -19,10 +19,11 @@ var (
 	periodSchema      = rest.SchemaOf[confdsvc.SchedulePeriod]()
 	choiceSchema      = rest.SchemaOf[confdsvc.IVRChoice]()
 	emailSchema       = &rest.Schema{Type: "string", Format: "email"}
+	callerIDSchema    = rest.SchemaOf[confdsvc.User]().Property("caller_id").Schema
 )
 
-// accepted returns why a schema refuses a value, as an leaveError.
-func accepted(s *rest.Schema, value any) error {
+// accepted returns why a schema refuses a value, as a leaveError. What is accepted is read into targets.
+func accepted(s *rest.Schema, value any, targets ...any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return leaveError("it is no value that can be written")
@@ -33,6 +34,11 @@ func accepted(s *rest.Schema, value any) error {
 	}
 	if faults := s.Validate("", parsed); len(faults) > 0 {
 		return leaveError(faults[0].Name + ": " + faults[0].Message)
+	}
+	for _, target := range targets {
+		if err := json.Unmarshal(text, target); err != nil {
+			return leaveError(err.Error())
+		}
 	}
 	return nil
 }
@@ -59,7 +65,11 @@ func mend(ctx context.Context, db store.DB) error {
 			if m.Attribute != "" {
 				reason = m.Attribute + ": " + reason
 			}
-			if _, err := tx.Exec(ctx, `INSERT INTO w_mended (source, tenant, object, reason) VALUES ($1, $2, $3, $4)`, m.Table, m.Tenant, m.Object, reason); err != nil {
+			where, source := "w_mended", m.Table
+			if m.Deleted {
+				where, source = "w_left", sourceOf(m.Table)
+			}
+			if _, err := tx.Exec(ctx, "INSERT INTO "+where+" (source, tenant, object, reason) VALUES ($1, $2, $3, $4)", source, m.Tenant, m.Object, reason); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package wazo
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -39,10 +40,11 @@ type Decision struct {
 	Reason string `db:"reason" json:"reason"`
 }
 
-// Table is a table of the dump: how many of its rows were read, and left out.
+// Table is a table of the dump: how many of its rows were read, kept, and left out. Those that are neither went with what they belonged to.
 type Table struct {
 	Name string `json:"name"`
 	Read int64  `json:"read"`
+	Kept int64  `json:"kept"`
 	Left int64  `json:"left_out"`
 	// Reason says why all of its rows were left out. Lost: somebody may miss them.
 	Reason string `json:"reason,omitempty"`
@@ -62,6 +64,71 @@ type Written struct {
 	Table  string `db:"source" json:"table"`
 	Tenant string `db:"tenant" json:"tenant"`
 	Rows   int64  `db:"n" json:"rows"`
+}
+
+// kinds are the tables of the dump that become one of ours, row by row.
+var kinds = [][2]string{
+	{"auth_tenant", "auth_tenant"},
+	{"auth_user", "auth_user"},
+	{"auth_email", "auth_email"},
+	{"auth_policy", "auth_policy"},
+	{"auth_refresh_token", "auth_refresh_token"},
+	{"context", "confd_context"},
+	{"userfeatures", "confd_user"},
+	{"linefeatures", "confd_line"},
+	{"extensions", "confd_extension"},
+	{"voicemail", "confd_voicemail"},
+	{"endpoint_sip", "(SELECT uuid FROM confd_endpoint_sip UNION ALL SELECT uuid FROM confd_endpoint_sip_template)"},
+	{"usercustom", "confd_endpoint_custom"},
+	{"groupfeatures", "confd_group"},
+	{"incall", "confd_incall"},
+	{"outcall", "confd_outcall"},
+	{"trunkfeatures", "confd_trunk"},
+	{"ivr", "confd_ivr"},
+	{"schedule", "confd_schedule"},
+	{"conference", "confd_conference"},
+	{"parking_lot", "confd_parkinglot"},
+	{"paging", "confd_paging"},
+	{"moh", "confd_moh"},
+	{"rightcall", "confd_callpermission"},
+	{"pickup", "confd_callpickup"},
+	{"application", "confd_application"},
+	{"func_key_mapping", "confd_func_key"},
+	{"phone_number", "confd_phone_number"},
+	{"user_line", "confd_user_line"},
+	{"line_extension", "confd_line_extension"},
+	{"queuefeatures", "confd_queue"},
+	{"agentfeatures", "confd_agent"},
+	{"queueskill", "confd_skill"},
+	{"queueskillrule", "confd_skill_rule"},
+	{"callfilter", "confd_callfilter"},
+	{"switchboard", "confd_switchboard"},
+	{"pjsip_transport", "confd_sip_transport"},
+	{"useriax", "confd_endpoint_iax"},
+	{"external_app", "confd_external_app"},
+	{"user_external_app", "confd_user_external_app"},
+	{"blocklist_number", "confd_blocklist_number"},
+	{"func_key_template", "confd_func_key_template"},
+	{"accessfeatures", "confd_access_feature"},
+	{"auth_tenant_domain", "auth_tenant_domain"},
+	{"auth_user_policy", "auth_user_policy"},
+	{"auth_group_policy", "auth_group_policy"},
+	{"auth_ldap_config", "auth_ldap_config"},
+	{"auth_external_auth_config", "auth_external_config"},
+	{"auth_user_external_auth", "auth_external"},
+	{"contextinclude", "confd_context_include"},
+	{"outcalltrunk", "confd_outcall_trunk"},
+	{"agentqueueskill", "confd_agent_skill"},
+}
+
+// sourceOf returns the table of the dump whose rows become those of a table of ours, or that table.
+func sourceOf(ours string) string {
+	for _, k := range kinds {
+		if k[1] == ours {
+			return k[0]
+		}
+	}
+	return ours
 }
 
 func (r *Report) read(name string, rows int64) {
@@ -108,6 +175,9 @@ func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 		}
 	}
 	slices.SortFunc(r.Tables, func(a, b Table) int { return cmp.Compare(a.Name, b.Name) })
+	if err := r.count(ctx, tx); err != nil {
+		return err
+	}
 	ours, err := store.Select[string](ctx, tx, `SELECT m.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) c
 		WHERE m.type = 'table' AND m.name NOT LIKE 'w\_%' ESCAPE '\' AND c.name = 'tenant_uuid' AND m.name <> 'row_count' ORDER BY m.name`)
 	if err != nil {
@@ -150,7 +220,11 @@ func (r *Report) Print(w io.Writer) error {
 	p.Line("\nRead, written and left out, by table of the dump:")
 	for _, t := range r.Tables {
 		if t.Read > 0 {
-			p.Line("  %-28s %8d read %8d kept %8d left out  %s", t.Name, t.Read, t.Read-t.Left, t.Left, t.Reason)
+			note := t.Reason
+			if with := t.Read - t.Kept - t.Left; with > 0 {
+				note = fmt.Sprintf("%d went with what they belonged to", with)
+			}
+			p.Line("  %-28s %8d read %8d kept %8d left out  %s", t.Name, t.Read, t.Kept, t.Left, note)
 		}
 	}
 	p.Line("\nWritten, by tenant:")
@@ -170,14 +244,19 @@ func printLeft(p *report.Printer, head string, rows []Left) {
 	})
 }
 
-// counts fills in what there was of each kind.
-func (r *Report) counts() {
-	for i := range r.Verification.Kinds {
-		k := &r.Verification.Kinds[i]
-		for _, t := range r.Tables {
-			if t.Name == k.Name {
-				k.Was = t.Read
-			}
+// count fills in how many rows were kept: of those of which each becomes one of ours, as many as are there, and else all that were not left out.
+func (r *Report) count(ctx context.Context, tx store.Conn) error {
+	for i := range r.Tables {
+		r.Tables[i].Kept = r.Tables[i].Read - r.Tables[i].Left
+	}
+	for _, k := range kinds {
+		is, err := store.Get[int64](ctx, tx, "SELECT count(*) FROM "+k[1]+" x")
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(r.Tables, func(t Table) bool { return t.Name == k[0] }); i >= 0 {
+			r.Tables[i].Kept = is
 		}
 	}
+	return nil
 }

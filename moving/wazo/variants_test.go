@@ -98,6 +98,7 @@ func set(t *testing.T, row, columns, values []string) {
 
 const (
 	fournier = "3f481f52-2e86-4b01-93c1-463be01e4734"
+	lyon     = "65042aeb-f802-4c02-b42e-6ede54f40f86"
 	inside   = "ctx-fournier-internal-fab13d93-8653-48b8-aa1d-3e93f525a36f"
 	incoming = "ctx-fournier-incall-76c2d790-8e98-4613-9871-813733a437db"
 	ofVentes = "6cfebbd5-9060-48e8-8b20-2cd77adc271a"
@@ -132,6 +133,38 @@ var variants = []struct {
 		},
 	},
 	{
+		"users who could not be written here, and must be here all the same",
+		func(d *dumpText) {
+			d.change("userfeatures", "6", "callerid", `""Al" \\\\ Martin" <105>`)
+			d.change("userfeatures", "7", "mobilephonenumber", "", "mobile_fallback_enabled", "t")
+			d.change("userfeatures", "8", "mobilephonenumber", "06 12", "mobile_fallback_enabled", "t", "callerid", "nobody <x>")
+		},
+		[]string{"callerid: is no name between quotes", "mobile_fallback_enabled: PSTN fallback must be disabled"},
+		[]string{
+			`SELECT 1 FROM confd_user WHERE id = 6 AND caller_id = '"Al  Martin" <105>'`,
+			`SELECT 1 FROM (SELECT count(*) AS n FROM confd_user u JOIN confd_user_line l ON l.user_id = u.id WHERE u.id IN (7, 8) AND NOT u.mobile_fallback_enabled) WHERE n = 2`,
+		},
+	},
+	{
+		"what of another tenant is used",
+		func(d *dumpText) {
+			d.add("usercustom", "id", "903", "tenant_uuid", lyon, "interface", "dahdi/g3", "commented", "0", "category", "user")
+			d.like("linefeatures", "id", "1", "id", "903", "endpoint_sip_uuid", `\N`, "endpoint_custom_id", "903", "provisioningid", "903", "application_uuid", newUUID(60))
+			d.add("application", "uuid", newUUID(60), "tenant_uuid", lyon, "name", "Lyon")
+			d.like("trunkfeatures", "id", "1", "id", "903", "endpoint_sip_uuid", `\N`, "endpoint_custom_id", "903", "register_iax_id", `\N`)
+			d.add("moh", "uuid", newUUID(61), "tenant_uuid", lyon, "name", "moh-lyon-1", "label", "Lyon", "mode", "files")
+			d.add("switchboard", "uuid", newUUID(62), "tenant_uuid", fournier, "name", "Desk", "hold_moh_uuid", newUUID(61))
+			d.add("extensions", "id", "904", "commented", "0", "context", "ctx-lyon-internal-abad57b4-fd43-45e0-a58a-3c688e6de09f", "exten", "777", "type", "group", "typeval", "1")
+			d.change("userfeatures", "31", "func_key_template_id", "1")
+		},
+		[]string{
+			"has an endpoint of another tenant", "Atelier Fournier: line 903", "is in an application of another tenant", "Atelier Fournier: trunk 903",
+			"had music of another tenant", "Atelier Fournier: switchboard Desk", "led to a group, a queue, an incall, a conference or a parking lot of another tenant",
+			"has a template of keys of another tenant",
+		},
+		[]string{`SELECT 1 FROM confd_line WHERE id = 903`, `SELECT 1 FROM confd_switchboard WHERE name = 'Desk' AND waiting_room_music_on_hold IS NULL`},
+	},
+	{
 		"a label that only people read",
 		func(d *dumpText) { d.change("groupfeatures", "1", "label", "Équipe d'accueil") },
 		[]string{"Must match", "Equipe d_accueil"},
@@ -144,8 +177,10 @@ var variants = []struct {
 			d.add("user_line", "user_id", "999", "line_id", "3", "main_user", "f", "main_line", "f")
 			d.like("line_extension", "line_id", "3", "extension_id", "1", "main_extension", "f")
 			d.like("line_extension", "line_id", "3", "line_id", "4", "main_extension", "f")
+			d.add("extensions", "id", "905", "commented", "0", "context", inside, "exten", "188", "type", "user", "typeval", "3")
+			d.like("line_extension", "line_id", "3", "extension_id", "905", "main_extension", "f")
 		},
-		[]string{"the user or the line is not there", "a line has one number here"},
+		[]string{"the user or the line is not there", "a line has one number here", "is a further number of a line, of which each has one here"},
 		[]string{`SELECT 1 FROM confd_user_line WHERE user_id = 2 AND line_id = 3 AND position = 1`},
 	},
 	{
@@ -209,10 +244,15 @@ var variants = []struct {
 			d.change("schedule_time", "2", "weekdays", "9")
 			d.like("schedule_time", "id", "1", "id", "902", "hours", "18:00-8")
 			d.like("schedule_time", "id", "1", "id", "903", "hours", "18:00-08:00")
+			d.like("schedule_time", "id", "3", "id", "904", "hours", "18:00-08:00")
+			d.like("schedule_time", "id", "3", "id", "905", "monthdays", "31", "months", "2")
 			d.add("schedule_path", "schedule_id", "1", "path", "queue", "pathid", "1")
 		},
-		[]string{"its weekdays are no numbers", "schedule_time: hours_end: ", "hours_end is before hours_start"},
-		[]string{`SELECT 1 FROM confd_schedule WHERE id = 1 AND json_array_length(open_periods) = 1 AND open_periods LIKE '%[1,2,3,4,5,7]%'`},
+		[]string{"its weekdays are no numbers", "schedule_time: hours_end: ", "hours_end is before hours_start", "none of the months has one of these days"},
+		[]string{
+			`SELECT 1 FROM confd_schedule WHERE id = 1 AND json_array_length(open_periods) = 1 AND open_periods LIKE '%[1,2,3,4,5,7]%'`,
+			`SELECT 1 FROM confd_schedule WHERE id = 1 AND json_array_length(exceptional_periods) = 1 AND exceptional_periods LIKE '%[25]%'`,
+		},
 	},
 	{
 		"a menu with odd choices",
@@ -220,9 +260,10 @@ var variants = []struct {
 			d.add("ivr_choice", "id", "901", "ivr_id", "1", "exten", "t")
 			d.add("ivr_choice", "id", "902", "ivr_id", "1", "exten", "x y")
 			d.add("ivr_choice", "id", "903", "ivr_id", "99", "exten", "1")
+			d.like("ivr_choice", "id", "1", "id", "904")
 		},
-		[]string{"ivr_choice: exten: ", "its menu is not there"},
-		nil,
+		[]string{"ivr_choice: exten: ", "its menu is not there", "the menu has this choice already"},
+		[]string{`SELECT 1 FROM confd_ivr WHERE id = 1 AND json_array_length(choices) > 1`},
 	},
 	{
 		"function keys of all kinds",
@@ -315,9 +356,23 @@ var variants = []struct {
 			d.add("auth_policy", "uuid", newUUID(31), "name", "Odd", "slug", "o d d", "tenant_uuid", fournier, "config_managed", "f", "shared", "f")
 			d.add("auth_access", "id", "901", "access", "calld.users.{{ entry_uuid }}.edit")
 			d.add("auth_policy_access", "policy_uuid", newUUID(30), "access_id", "901")
+			d.add("auth_policy", "uuid", newUUID(32), "name", "Even", "slug", "o_d_d", "tenant_uuid", fournier, "config_managed", "f", "shared", "f")
+			d.add("auth_group", "uuid", newUUID(33), "name", "Team", "slug", "t m", "tenant_uuid", fournier, "system_managed", "f")
+			d.add("auth_group", "uuid", newUUID(34), "name", "team", "slug", "t-m", "tenant_uuid", fournier, "system_managed", "f")
+			d.add("auth_group", "uuid", newUUID(35), "name", "Others", "slug", "t_m", "tenant_uuid", fournier, "system_managed", "f")
+			d.add("auth_policy", "uuid", newUUID(36), "name", "No", "slug", "no", "tenant_uuid", fournier, "config_managed", "f", "shared", "f")
+			d.add("auth_access", "id", "902", "access", "!confd.us ers.read")
+			d.add("auth_policy_access", "policy_uuid", newUUID(36), "access_id", "902")
+			d.add("auth_user_policy", "user_uuid", "cce803c7-d6cb-4793-a943-86b3726bd312", "policy_uuid", newUUID(36))
 		},
-		[]string{"auth_policy: slug: has other signs"},
-		[]string{`SELECT 1 FROM auth_policy WHERE uuid = '` + newUUID(30) + `' AND slug = 'me_'`, `SELECT 1 FROM auth_policy WHERE slug = 'o_d_d' AND slug_key = 'o_d_d'`, `SELECT 1 FROM auth_policy_access WHERE access = 'calld.users.me.update'`},
+		[]string{"auth_policy: slug: has other signs", "has a slug that another has", "a policy that its tenant does not see, which stays"},
+		[]string{
+			`SELECT 1 FROM auth_policy WHERE uuid = '` + newUUID(30) + `' AND slug = 'me_'`,
+			`SELECT 1 FROM auth_policy WHERE slug = 'o_d_d' AND slug_key = 'o_d_d' AND name = 'Even'`,
+			`SELECT 1 FROM auth_policy_access WHERE access = 'calld.users.me.update'`, `SELECT 1 FROM auth_policy WHERE slug = 'o_d_d_' || uuid`,
+			`SELECT 1 FROM (SELECT count(*) AS n FROM auth_group WHERE slug_key LIKE 't_m%') WHERE n = 3`,
+			`SELECT 1 FROM auth_user_policy WHERE policy_uuid = '` + newUUID(36) + `'`, `SELECT 1 FROM auth_policy_access WHERE access = '!confd.*.read'`,
+		},
 	},
 	{
 		"a directory, and what is secret of external services",
@@ -346,9 +401,10 @@ var variants = []struct {
 			d.add("context", "id", "901", "uuid", newUUID(50), "tenant_uuid", fournier, "name", "from-extern", "displayname", `\N`, "contexttype", "incall", "commented", "0")
 			d.add("context", "id", "902", "uuid", newUUID(51), "tenant_uuid", fournier, "name", "odd", "displayname", "", "contexttype", "shop", "commented", "1")
 			d.add("contextinclude", "context", "from-extern", "include", "nowhere", "priority", "0")
+			d.add("context", "id", "903", "tenant_uuid", fournier, "name", "old", "contexttype", "internal", "commented", "0")
 		},
 		[]string{"type: Must be one of", "one of the contexts is not there"},
-		[]string{`SELECT 1 FROM confd_context WHERE id = 901 AND label = 'from-extern'`, `SELECT 1 FROM confd_context WHERE id = 902 AND type = 'internal' AND NOT enabled`},
+		[]string{`SELECT 1 FROM confd_context WHERE id = 901 AND label = 'from-extern'`, `SELECT 1 FROM confd_context WHERE id = 903 AND uuid IS NOT NULL`, `SELECT 1 FROM confd_context WHERE id = 902 AND type = 'internal' AND NOT enabled`},
 	},
 }
 

@@ -24,7 +24,6 @@ type Verification struct {
 	Allowed    int64 `json:"allowed"`
 	// Differences are the decisions that are not the same.
 	Differences []Difference `json:"differences"`
-	Kinds       []Kind       `json:"kinds"`
 }
 
 // Difference is an access that some users had and have not, or the other way round.
@@ -35,46 +34,6 @@ type Difference struct {
 	// Count is how many users, of whom Users are the first.
 	Count int      `json:"count"`
 	Users []string `json:"users"`
-}
-
-// Kind is how many objects of a kind there were and are.
-type Kind struct {
-	Name string `json:"name" db:"name"`
-	Was  int64  `json:"was" db:"was"`
-	Is   int64  `json:"is" db:"n"`
-}
-
-// kinds are the tables of the dump that become one of ours, row by row.
-var kinds = [][2]string{
-	{"auth_tenant", "auth_tenant"},
-	{"auth_user", "auth_user"},
-	{"auth_email", "auth_email"},
-	{"auth_policy", "auth_policy"},
-	{"auth_refresh_token", "auth_refresh_token"},
-	{"context", "confd_context"},
-	{"userfeatures", "confd_user"},
-	{"linefeatures", "confd_line"},
-	{"extensions", "confd_extension"},
-	{"voicemail", "confd_voicemail"},
-	{"endpoint_sip", "(SELECT uuid FROM confd_endpoint_sip UNION ALL SELECT uuid FROM confd_endpoint_sip_template)"},
-	{"usercustom", "confd_endpoint_custom"},
-	{"groupfeatures", "confd_group"},
-	{"incall", "confd_incall"},
-	{"outcall", "confd_outcall"},
-	{"trunkfeatures", "confd_trunk"},
-	{"ivr", "confd_ivr"},
-	{"schedule", "confd_schedule"},
-	{"conference", "confd_conference"},
-	{"parking_lot", "confd_parkinglot"},
-	{"paging", "confd_paging"},
-	{"moh", "confd_moh"},
-	{"rightcall", "confd_callpermission"},
-	{"pickup", "confd_callpickup"},
-	{"application", "confd_application"},
-	{"func_key_mapping", "confd_func_key"},
-	{"phone_number", "confd_phone_number"},
-	{"user_line", "confd_user_line"},
-	{"line_extension", "confd_line_extension"},
 }
 
 // oldPolicies is the query of who holds which policies there: w_held.
@@ -156,7 +115,7 @@ func verify(ctx context.Context, tx store.Conn, documented []string) (*Verificat
 		access := strings.NewReplacer(myself, "{oneself}", another, "{another}").Replace(d.access)
 		v.Differences = append(v.Differences, Difference{access, d.was, !d.was, len(found[d]), found[d][:min(len(found[d]), report.Shown)]})
 	}
-	return v, v.count(ctx, tx)
+	return v, nil
 }
 
 // decide decides users who hold the same with all operations, and adds to what was found for whom something differs.
@@ -254,27 +213,11 @@ func oldRules(patterns []string) (func(access string) bool, error) {
 	return func(access string) bool { return may.MatchString(access) && !mayNot.MatchString(access) }, errors.Join(err, errNot)
 }
 
-// count counts what there was, but for deleted tenants and the like, and what there is, by kind.
-func (v *Verification) count(ctx context.Context, tx store.Conn) error {
-	for _, k := range kinds {
-		is, err := store.Get[int64](ctx, tx, "SELECT count(*) FROM "+k[1]+" x")
-		if err != nil {
-			return err
-		}
-		v.Kinds = append(v.Kinds, Kind{Name: k[0], Is: is})
-	}
-	return nil
-}
-
 func (v *Verification) print(p *report.Printer) {
 	p.Line("\nDecided %d users with %d operations each, by the old rules and by ours: %d decisions, %d of them yes there, %d operations differ for somebody.",
 		v.Users, v.Operations, v.Decided, v.Allowed, len(v.Differences))
 	for _, d := range v.Differences {
 		verdict := map[bool]string{true: "was allowed, and is not", false: "was not allowed, and is"}[d.Was]
 		p.Line("  %s %s (%d): %.500q", d.Access, verdict, d.Count, d.Users)
-	}
-	p.Line("\nOf each kind there were, and are:")
-	for _, k := range v.Kinds {
-		p.Line("  %-28s %8d %8d", k.Name, k.Was, k.Is)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
@@ -21,7 +22,9 @@ func CopyOut(ctx context.Context, address string, wanted func(table string) bool
 	if err != nil {
 		return err
 	}
-	cfg.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	maps.Copy(cfg.ConnConfig.RuntimeParams, map[string]string{ // as pg_dump sets them, whatever the server or its user has
+		"client_encoding": "UTF8", "datestyle": "ISO", "bytea_output": "hex", "timezone": "UTC", "extra_float_digits": "3",
+	})
 	conn, err := pgx.ConnectConfig(ctx, cfg.ConnConfig)
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", place(cfg.ConnConfig), translate(ctx, err))

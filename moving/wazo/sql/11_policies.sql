@@ -7,13 +7,25 @@ SELECT rowid, tenant_uuid, name FROM w_auth_policy WHERE tenant_uuid NOT IN (SEL
 SELECT tenant_uuid, name FROM (SELECT tenant_uuid, name, row_number() OVER (PARTITION BY tenant_uuid, name_key ORDER BY name, uuid) AS nth FROM w_auth_policy)
 WHERE nth > 1;
 
+-- A name or a slug with a UUID has 80 signs at most.
+CREATE TABLE w_slug AS
+SELECT uuid, CASE row_number() OVER (PARTITION BY source, tenant_uuid, lower(slug) ORDER BY own IS NULL, slug, uuid) WHEN 1 THEN slug
+    ELSE substr(slug, 1, 43) || '_' || uuid END AS slug
+FROM (SELECT 'policy' AS source, uuid, tenant_uuid, own, CASE WHEN lower(slug) IN ('me', 'my_session') THEN slug || '_' ELSE slug END AS slug FROM w_auth_policy
+    UNION ALL SELECT 'group', uuid, tenant_uuid, own, CASE WHEN lower(slug) IN ('me', 'my_session') THEN slug || '_' ELSE slug END FROM w_auth_group);
+
+CREATE UNIQUE INDEX w_slug_uuid ON w_slug (uuid);
+
+-- decide has a slug that another has, with other signs than letters, digits, - and _: it got its UUID behind it
+SELECT p.tenant_uuid, p.name FROM (SELECT uuid, tenant_uuid, name FROM w_auth_policy UNION ALL SELECT uuid, tenant_uuid, name FROM w_auth_group) p
+JOIN w_slug s ON s.uuid = p.uuid AND s.slug LIKE '%\_' || p.uuid ESCAPE '\';
+
 INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
-SELECT uuid, tenant_uuid, CASE nth WHEN 1 THEN name ELSE name || ' ' || uuid END, CASE nth WHEN 1 THEN coalesce(name_key, uuid) ELSE name_key || ' ' || uuid END,
+SELECT uuid, tenant_uuid, CASE nth WHEN 1 THEN name ELSE substr(name, 1, 43) || ' ' || uuid END,
+    CASE nth WHEN 1 THEN coalesce(name_key, uuid) ELSE substr(name_key, 1, 43) || ' ' || uuid END,
     slug, lower(slug), description, coalesce(shared, 'f') = 't', coalesce(config_managed, 'f') = 't'
-FROM (SELECT p.uuid, p.tenant_uuid, p.name, p.name_key, p.description, p.shared, p.config_managed,
-        CASE WHEN lower(p.slug) IN ('me', 'my_session') THEN p.slug || '_' ELSE p.slug END AS slug,
-        row_number() OVER (PARTITION BY p.tenant_uuid, coalesce(p.name_key, p.uuid) ORDER BY p.name, p.uuid) AS nth
-    FROM w_auth_policy p);
+FROM (SELECT p.*, s.slug AS slug, row_number() OVER (PARTITION BY p.tenant_uuid, coalesce(p.name_key, p.uuid) ORDER BY p.name, p.uuid) AS nth
+    FROM (SELECT uuid, tenant_uuid, name, name_key, description, shared, config_managed FROM w_auth_policy) p JOIN w_slug s ON s.uuid = p.uuid);
 
 -- decide is not said exactly here
 SELECT p.tenant_uuid, p.name || ': ' || a.access || ': ' || a.reason
@@ -58,12 +70,12 @@ WHERE nth > 1;
 
 -- The administrators' group of each tenant is of the configuration there too.
 INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed, config_managed)
-SELECT uuid, tenant_uuid, CASE nth WHEN 1 THEN name ELSE name || ' ' || uuid END, CASE nth WHEN 1 THEN coalesce(name_key, uuid) ELSE name_key || ' ' || uuid END,
+SELECT uuid, tenant_uuid, CASE nth WHEN 1 THEN name ELSE substr(name, 1, 43) || ' ' || uuid END,
+    CASE nth WHEN 1 THEN coalesce(name_key, uuid) ELSE substr(name_key, 1, 43) || ' ' || uuid END,
     slug, lower(slug), false, lower(slug) = 'wazo_default_admin_group'
-FROM (SELECT g.uuid, g.tenant_uuid, g.name, g.name_key,
-        CASE WHEN lower(g.slug) IN ('me', 'my_session') THEN g.slug || '_' ELSE g.slug END AS slug,
+FROM (SELECT g.uuid, g.tenant_uuid, g.name, g.name_key, s.slug,
         row_number() OVER (PARTITION BY g.tenant_uuid, coalesce(g.name_key, g.uuid) ORDER BY g.name, g.uuid) AS nth
-    FROM w_auth_group g JOIN w_group o ON o.old = g.uuid AND o.old = o.uuid);
+    FROM w_auth_group g JOIN w_group o ON o.old = g.uuid AND o.old = o.uuid JOIN w_slug s ON s.uuid = g.uuid);
 
 -- leave auth_user_group because the user or the group is not there
 SELECT rowid, NULL, user_uuid FROM w_auth_user_group
@@ -77,14 +89,25 @@ INSERT INTO auth_group_user (group_uuid, user_uuid)
 SELECT g.uuid, l.user_uuid FROM w_auth_user_group l JOIN w_group g ON g.old = l.group_uuid WHERE true
 ON CONFLICT DO NOTHING;
 
--- A policy may be given where it is seen: in its tenant and, if it is shared, below; one of the configuration everywhere.
+-- A policy may be given where it is seen: in its tenant and, if it is shared, below; one of the configuration everywhere. One that denies stays where it
+-- was given, since more would be allowed without it.
 CREATE TABLE w_seen AS
 WITH RECURSIVE above (tenant, above) AS (
     SELECT uuid, uuid FROM auth_tenant
     UNION SELECT a.tenant, t.parent_uuid FROM above a JOIN auth_tenant t ON t.uuid = a.above)
-SELECT p.uuid AS policy, a.tenant FROM auth_policy p JOIN above a ON a.above = p.tenant_uuid WHERE p.shared OR p.config_managed OR a.tenant = a.above;
+SELECT p.uuid AS policy, a.tenant, false AS denies FROM auth_policy p JOIN above a ON a.above = p.tenant_uuid
+WHERE p.shared OR p.config_managed OR a.tenant = a.above;
 
 CREATE UNIQUE INDEX w_seen_policy ON w_seen (policy, tenant);
+
+INSERT INTO w_seen SELECT p.uuid, t.uuid, true FROM auth_policy p, auth_tenant t
+WHERE EXISTS (SELECT 1 FROM auth_policy_access a WHERE a.policy_uuid = p.uuid AND a.access LIKE '!%') ON CONFLICT DO NOTHING;
+
+-- decide has a policy that its tenant does not see, which stays, since it denies: share it, or give another one
+SELECT u.tenant_uuid, coalesce(u.username, u.uuid) || ': ' || p.name FROM w_auth_user_policy l JOIN auth_user u ON u.uuid = l.user_uuid
+JOIN w_seen s ON s.policy = l.policy_uuid AND s.tenant = u.tenant_uuid AND s.denies JOIN auth_policy p ON p.uuid = l.policy_uuid
+UNION ALL SELECT g.tenant_uuid, o.name || ': ' || p.name FROM w_auth_group_policy l JOIN w_group g ON g.old = l.group_uuid JOIN auth_group o ON o.uuid = g.uuid
+JOIN w_seen s ON s.policy = l.policy_uuid AND s.tenant = g.tenant_uuid AND s.denies JOIN auth_policy p ON p.uuid = l.policy_uuid;
 
 -- leave auth_group_policy because the group does not see the policy, or one of the two is not there
 SELECT l.rowid, g.tenant_uuid, l.group_uuid FROM w_auth_group_policy l LEFT JOIN w_group g ON g.old = l.group_uuid

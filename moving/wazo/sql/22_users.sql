@@ -110,11 +110,6 @@ SELECT c.tenant_uuid, 'line ' || l.id || ': ' || l.device FROM w_linefeatures l 
 -- decide is an SCCP line, and SCCP is not here: it has no endpoint
 SELECT c.tenant_uuid, 'line ' || l.id FROM w_linefeatures l JOIN confd_context c ON c.name = l.context WHERE l.endpoint_sccp_id IS NOT NULL;
 
--- decide has an endpoint of another tenant, or one that another line has, and goes without
-SELECT l.tenant_uuid, 'line ' || l.id FROM (SELECT l.id, c.tenant_uuid, l.endpoint_sip_uuid AS sip, row_number() OVER (PARTITION BY l.endpoint_sip_uuid ORDER BY l.rowid) AS nth
-    FROM w_linefeatures l JOIN confd_context c ON c.name = l.context WHERE l.endpoint_sip_uuid IS NOT NULL) l
-LEFT JOIN confd_endpoint_sip e ON e.uuid = l.sip WHERE e.tenant_uuid IS NOT l.tenant_uuid OR l.nth > 1;
-
 INSERT INTO confd_line_endpoint (line_id, sip_uuid)
 SELECT l.id, e.uuid FROM w_linefeatures l JOIN confd_line o ON o.id = l.id JOIN confd_endpoint_sip e ON e.uuid = l.endpoint_sip_uuid
 WHERE e.tenant_uuid = o.tenant_uuid ORDER BY l.rowid ON CONFLICT DO NOTHING;
@@ -122,6 +117,14 @@ WHERE e.tenant_uuid = o.tenant_uuid ORDER BY l.rowid ON CONFLICT DO NOTHING;
 INSERT INTO confd_line_endpoint (line_id, custom_id)
 SELECT l.id, e.id FROM w_linefeatures l JOIN confd_line o ON o.id = l.id JOIN confd_endpoint_custom e ON e.id = l.endpoint_custom_id
 WHERE e.tenant_uuid = o.tenant_uuid ORDER BY l.rowid ON CONFLICT DO NOTHING;
+
+-- decide has an endpoint of another tenant, or one that another line has, or that was left out, and goes without
+SELECT o.tenant_uuid, 'line ' || o.id FROM confd_line o JOIN w_linefeatures l ON l.id = o.id
+WHERE (l.endpoint_sip_uuid IS NOT NULL OR l.endpoint_custom_id IS NOT NULL) AND o.id NOT IN (SELECT line_id FROM confd_line_endpoint);
+
+-- decide is in an application of another tenant, or one that is not there, and goes without
+SELECT o.tenant_uuid, 'line ' || o.id FROM confd_line o JOIN w_linefeatures l ON l.id = o.id LEFT JOIN confd_application a ON a.uuid = l.application_uuid
+WHERE l.application_uuid IS NOT NULL AND a.tenant_uuid IS NOT o.tenant_uuid;
 
 INSERT INTO confd_line_application (line_id, application_uuid)
 SELECT l.id, a.uuid FROM w_linefeatures l JOIN confd_line o ON o.id = l.id JOIN confd_application a ON a.uuid = l.application_uuid WHERE a.tenant_uuid = o.tenant_uuid;
@@ -149,6 +152,13 @@ SELECT x.id, c.tenant_uuid, x.exten, x.context, x.commented = '0' FROM w_extensi
 SELECT lx.rowid, l.tenant_uuid, 'line ' || lx.line_id || ', extension ' || lx.extension_id FROM w_line_extension lx
 LEFT JOIN confd_line l ON l.id = lx.line_id LEFT JOIN confd_extension x ON x.id = lx.extension_id
 WHERE l.id IS NULL OR x.id IS NULL OR l.tenant_uuid <> x.tenant_uuid;
+
+-- decide is a further number of a line, of which each has one here: the number leads nowhere
+SELECT tenant_uuid, object FROM (
+    SELECT l.tenant_uuid, x.exten || '@' || x.context || ', line ' || lx.line_id AS object,
+        row_number() OVER (PARTITION BY lx.line_id ORDER BY lx.main_extension = 'f', lx.rowid) AS nth, lx.extension_id
+    FROM w_line_extension lx JOIN confd_line l ON l.id = lx.line_id JOIN confd_extension x ON x.id = lx.extension_id)
+n WHERE nth > 1 AND NOT EXISTS (SELECT 1 FROM w_line_extension o WHERE o.extension_id = n.extension_id AND o.main_extension = 't');
 
 -- leave line_extension because a line has one number here, and another is its main one
 SELECT id, tenant_uuid, object FROM (

@@ -78,6 +78,10 @@ SELECT s.uuid, s.tenant_uuid, s.name, nullif(CAST(s.timeout AS integer), 0),
     (SELECT m.name FROM confd_moh m WHERE m.uuid = s.hold_moh_uuid AND m.tenant_uuid = s.tenant_uuid)
 FROM w_switchboard s;
 
+-- decide had music of another tenant, or that is not there, and has none
+SELECT s.tenant_uuid, 'switchboard ' || s.name FROM w_switchboard s JOIN confd_switchboard o ON o.uuid = s.uuid
+WHERE s.queue_moh_uuid IS NOT NULL AND o.queue_music_on_hold IS NULL OR s.hold_moh_uuid IS NOT NULL AND o.waiting_room_music_on_hold IS NULL;
+
 -- leave switchboard_member_user because the switchboard or the user is not there, or they are of different tenants
 SELECT m.rowid, s.tenant_uuid, 'switchboard ' || m.switchboard_uuid || ', user ' || m.user_uuid FROM w_switchboard_member_user m
 LEFT JOIN confd_switchboard s ON s.uuid = m.switchboard_uuid LEFT JOIN confd_user u ON u.uuid = m.user_uuid
@@ -130,6 +134,13 @@ SELECT c.id, n.id FROM w_number n JOIN confd_conference c ON c.id = n.typeval AN
 INSERT INTO confd_parkinglot_extension (parkinglot_id, extension_id)
 SELECT p.id, n.id FROM w_number n JOIN confd_parkinglot p ON p.id = n.typeval AND p.tenant_uuid = n.tenant_uuid WHERE n.type = 'parking' AND n.nth = 1;
 
+-- decide led to a group, a queue, an incall, a conference or a parking lot of another tenant, and leads nowhere
+SELECT n.tenant_uuid, x.exten || '@' || x.context FROM w_number n JOIN confd_extension x ON x.id = n.id
+JOIN (SELECT 'group' AS type, id, tenant_uuid FROM confd_group UNION ALL SELECT 'queue', id, tenant_uuid FROM confd_queue
+    UNION ALL SELECT 'incall', id, tenant_uuid FROM confd_incall UNION ALL SELECT 'conference', id, tenant_uuid FROM confd_conference
+    UNION ALL SELECT 'parking', id, tenant_uuid FROM confd_parkinglot) o ON o.type = n.type AND o.id = CAST(n.typeval AS integer)
+WHERE o.tenant_uuid <> n.tenant_uuid;
+
 -- leave paging because its tenant is not there
 SELECT rowid, tenant_uuid, name FROM w_paging WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);
 
@@ -151,6 +162,10 @@ SELECT rowid, tenant_uuid, name FROM w_ivr WHERE tenant_uuid NOT IN (SELECT uuid
 
 -- leave ivr_choice because its menu is not there
 SELECT rowid, NULL, exten FROM w_ivr_choice WHERE ivr_id NOT IN (SELECT id FROM w_ivr);
+
+-- leave ivr_choice because the menu has this choice already
+SELECT c.rowid, NULL, 'menu ' || c.ivr_id || ', ' || c.exten FROM w_ivr_choice c
+WHERE EXISTS (SELECT 1 FROM w_ivr_choice o WHERE o.ivr_id = c.ivr_id AND o.exten = c.exten AND CAST(o.id AS integer) < CAST(c.id AS integer));
 
 -- The places of choices and of periods in their lists, by which destinations find them.
 CREATE TABLE w_choice AS SELECT id, ivr_id, exten, row_number() OVER (PARTITION BY ivr_id ORDER BY CAST(id AS integer)) - 1 AS place FROM w_ivr_choice;

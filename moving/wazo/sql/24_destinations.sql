@@ -87,6 +87,13 @@ UPDATE w_sends SET reason = 'leads into a context of another tenant' WHERE reaso
 SELECT tenant_uuid, coalesce('user ' || user_id, 'incall ' || incall_id, 'group ' || group_uuid, 'queue ' || queue_id, 'schedule ' || schedule_id, 'menu ' || ivr_id, 'call filter ' || callfilter_id, 'switchboard ' || switchboard_uuid) || ', ' || slot || ': ' || reason
 FROM w_sends WHERE reason IS NOT NULL;
 
+-- decide plays music, or has a rule of skills, that is not there or another tenant's, and goes without
+SELECT tenant_uuid, coalesce('user ' || user_id, 'incall ' || incall_id, 'group ' || group_uuid, 'queue ' || queue_id, 'schedule ' || schedule_id, 'menu ' || ivr_id, 'call filter ' || callfilter_id, 'switchboard ' || switchboard_uuid) || ', ' || slot
+FROM w_sends s WHERE reason IS NULL AND (
+    json_extract(keys, '$.moh_uuid') IS NOT NULL AND NOT EXISTS (SELECT 1 FROM confd_moh m WHERE m.uuid = json_extract(s.keys, '$.moh_uuid') AND m.tenant_uuid = s.tenant_uuid)
+    OR json_extract(keys, '$.skill_rule_id') IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM confd_skill_rule r WHERE r.id = json_extract(s.keys, '$.skill_rule_id') AND r.tenant_uuid = s.tenant_uuid));
+
 -- leave dialaction
 SELECT of, tenant_uuid, coalesce('user ' || user_id, 'incall ' || incall_id, 'group ' || group_uuid, 'queue ' || queue_id, 'menu ' || ivr_id, 'call filter ' || callfilter_id, 'switchboard ' || switchboard_uuid) || ', ' || slot, reason
 FROM w_sends WHERE reason IS NOT NULL AND source = 'dialaction';

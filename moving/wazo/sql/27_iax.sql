@@ -75,6 +75,11 @@ INSERT INTO confd_trunk_register_iax (trunk_id, register_id)
 SELECT t.id, r.id FROM w_trunkfeatures t JOIN confd_register_iax r ON r.id = t.register_iax_id AND r.tenant_uuid = t.tenant_uuid
 WHERE t.endpoint_sip_uuid IS NULL AND t.endpoint_custom_id IS NULL ORDER BY t.rowid ON CONFLICT DO NOTHING;
 
+-- decide has an endpoint or a registration of another tenant, or one that a line or another trunk has, or that was left out, and goes without
+SELECT o.tenant_uuid, 'trunk ' || o.id FROM confd_trunk o JOIN w_trunkfeatures t ON t.id = o.id
+WHERE coalesce(t.endpoint_sip_uuid, t.endpoint_iax_id, t.endpoint_custom_id) IS NOT NULL AND o.id NOT IN (SELECT trunk_id FROM confd_trunk_endpoint)
+   OR t.register_iax_id IS NOT NULL AND o.id NOT IN (SELECT trunk_id FROM confd_trunk_register_iax);
+
 INSERT INTO confd_asterisk_iax_general (tenant_uuid, options, ordered_options)
 SELECT m.uuid, (SELECT json_group_object(s.key, s.value) FROM w_section s WHERE s.path = 'iax/general'),
     (SELECT coalesce(json_group_array(json_array(var_name, var_val) ORDER BY CAST(var_metric AS integer)), '[]') FROM w_staticiax
