@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,6 +71,8 @@ func TestInterruptedBackupLeavesNothing(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	folder := t.TempDir()
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // where it is ignored, as in the background of a script, the command ignores it too
+	t.Cleanup(func() { signal.Reset(os.Interrupt) })
 	var said bytes.Buffer
 	err = db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
 		if _, err := tx.Exec(ctx, "LOCK TABLE audit IN ACCESS EXCLUSIVE MODE"); err != nil { // the backup waits for it
