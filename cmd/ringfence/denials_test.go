@@ -1,4 +1,4 @@
-package caddymodule_test
+package main_test
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/authsvc"
-	"github.com/ringfence/ringfence/authsvc/password"
+	passwords "github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -75,7 +75,7 @@ type denials struct {
 
 	objects  []*deniable
 	twins    map[*deniable]*deniable // others of the same collections, which are linked with nothing
-	requests []*request
+	requests []*sending
 
 	deniedReads, deniedLists, answers, deniedWrites, attempts int
 }
@@ -90,8 +90,8 @@ type deniable struct {
 	body                 map[string]any
 }
 
-// request is an operation on the objects that were made.
-type request struct {
+// sending is an operation on the objects that were made.
+type sending struct {
 	service *rest.Service
 	op      *rest.Operation
 	path    string // with its query, below the service's prefix
@@ -143,7 +143,7 @@ func newDenials(t *testing.T, db store.DB) *denials {
 	var err error
 	x.auth, err = authsvc.New(authsvc.Options{
 		DB: x.db, Sealer: box, Contents: confdsvc.ContentsOf(x.db, nil), People: confdsvc.People,
-		Settings: authsvc.Settings{Passwords: password.Settings{Params: password.Params{Memory: 64, Time: 1, Threads: 1}, Shortest: 1}},
+		Settings: authsvc.Settings{Passwords: passwords.Settings{Params: passwords.Params{Memory: 64, Time: 1, Threads: 1}, Shortest: 1}},
 	})
 	must(err)
 	confd, err := confdsvc.New(confdsvc.Options{DB: x.db, Installation: x.auth.Installation, Logins: x.auth})
@@ -154,7 +154,7 @@ func newDenials(t *testing.T, db store.DB) *denials {
 	must(err)
 	t.Cleanup(cache.Close)
 	x.auth.UseCache(cache)
-	_, err = x.auth.Bootstrap(t.Context(), authsvc.Admin{Username: "admin", Password: adminPassword, File: filepath.Join(t.TempDir(), "admin-credentials")})
+	_, err = x.auth.Bootstrap(t.Context(), authsvc.Admin{Username: "admin", Password: password, File: filepath.Join(t.TempDir(), "admin-credentials")})
 	must(err)
 	x.gate, err = gate.New(gate.Config{Routers: gate.Services(x.services), Tokens: x})
 	must(err)
@@ -172,7 +172,7 @@ func newDenials(t *testing.T, db store.DB) *denials {
 	})
 	x.tenant, err = store.Get[string](t.Context(), db, "SELECT CAST(uuid AS text) FROM auth_tenant WHERE parent_uuid = uuid")
 	must(err)
-	x.session = resttest.To(t, x, "", nil).Do(http.MethodPost, x.services[1].Prefix+"/token", map[string]any{}, resttest.Basic("admin", adminPassword)).
+	x.session = resttest.To(t, x, "", nil).Do(http.MethodPost, x.services[1].Prefix+"/token", map[string]any{}, resttest.Basic("admin", password)).
 		Want(http.StatusOK).Text("data.session_uuid")
 	x.admin = x.holding(x.administrator(), "#")
 	if db.Engine() == "postgres" { // numbers that nothing else has
@@ -247,7 +247,7 @@ var chosenValues = map[string]map[string]any{
 	"confd/agents":        {"number": "9001"},
 	"confd/sounds":        {"name": "menus"},
 	"confd/users":         {"caller_id": `"mkconfduserszq" <1001>`},
-	"auth/users":          {"enabled": true, "password": adminPassword, "authentication_method": nil, "purpose": nil},
+	"auth/users":          {"enabled": true, "password": password, "authentication_method": nil, "purpose": nil},
 }
 
 // twinValues are those of another object of the collection.
@@ -579,7 +579,7 @@ func (x *denials) add(s *rest.Service, one *rest.Operation, body resttest.Object
 func (x *denials) logIn() {
 	user, client := x.objectAt("auth", "/users"), x.mark("client")
 	body := map[string]any{"access_type": "offline", "client_id": client}
-	a := x.admin.Do(http.MethodPost, x.prefix("auth")+"/token", body, resttest.Basic(resttest.Object(user.body).Text("username"), adminPassword)).Want(http.StatusOK)
+	a := x.admin.Do(http.MethodPost, x.prefix("auth")+"/token", body, resttest.Basic(resttest.Object(user.body).Text("username"), password)).Want(http.StatusOK)
 	address := user.body["emails"].([]any)[0].(map[string]any)["uuid"].(string)
 	session := a.Text("data.session_uuid")
 	token := x.admin.Get(x.prefix("auth") + "/tokens?search=" + client).List().Items[0].Text("uuid")
@@ -737,7 +737,7 @@ func (x *denials) collectThose(get bool) {
 				with[i] = twin
 				before := len(x.requests)
 				x.request(s, op, path, with)
-				x.requests = append(x.requests[:before], slices.DeleteFunc(x.requests[before:], func(r *request) bool { return r.answer.Status < http.StatusBadRequest })...)
+				x.requests = append(x.requests[:before], slices.DeleteFunc(x.requests[before:], func(r *sending) bool { return r.answer.Status < http.StatusBadRequest })...)
 			}
 			if op.Method == http.MethodGet && !strings.Contains(op.Path, "{") {
 				x.searches(s, op)
@@ -905,7 +905,7 @@ func (x *denials) arm() (changed func() map[string]bool) {
 
 // try sends a request as somebody who is denied nothing, undoes it, and adds it.
 func (x *denials) try(s *rest.Service, op *rest.Operation, path string, body any, named []*deniable) {
-	r := &request{service: s, op: op, path: path, body: body, named: named}
+	r := &sending{service: s, op: op, path: path, body: body, named: named}
 	asked, err := target.Parse(s.Prefix + path)
 	if err != nil {
 		x.t.Fatal(err)
@@ -916,7 +916,7 @@ func (x *denials) try(s *rest.Service, op *rest.Operation, path string, body any
 	x.requests = append(x.requests, r)
 }
 
-func (x *denials) do(c *resttest.Client, r *request) (resttest.Answer, map[string]bool) {
+func (x *denials) do(c *resttest.Client, r *sending) (resttest.Answer, map[string]bool) {
 	if r.op.Method == http.MethodGet {
 		return c.Get(r.service.Prefix + r.path), nil
 	}
@@ -928,13 +928,13 @@ func (x *denials) do(c *resttest.Client, r *request) (resttest.Answer, map[strin
 // Denials.
 
 // ofObject reports whether the operation is one on an object itself, and not on a part of it.
-func (r *request) ofObject() bool {
+func (r *sending) ofObject() bool {
 	return len(r.named) == 1 && strings.HasSuffix(r.op.Path, "}") && strings.Count(r.op.Path, "{") == 1
 }
 
 // denied returns callers who are denied an access: somebody by the name in its path, somebody as one of all, and a user, if it is about one,
 // as `me`.
-func (x *denials) denied(d *request) []*resttest.Client {
+func (x *denials) denied(d *sending) []*resttest.Client {
 	callers := []*resttest.Client{x.holding(x.administrator(), "#", "!"+d.access)}
 	for _, o := range d.named {
 		for _, key := range o.keys {
@@ -987,7 +987,7 @@ func (x *denials) denyReads() {
 }
 
 // denyList denies the list of what an object is linked with, and tries what else shows that the two are linked.
-func (x *denials) denyList(d *request) {
+func (x *denials) denyList(d *sending) {
 	near := d.named[0]
 	for _, far := range x.objects {
 		if far == near || !strings.HasSuffix(d.op.Path, far.path) || !x.shows(d, d.answer, far.marks) || near.path == "/funckeys/templates" {
@@ -1010,7 +1010,7 @@ func (x *denials) denyList(d *request) {
 }
 
 // joins reports whether an answer shows two objects together: in an item of a list, or by showing one of them as what the other has.
-func (x *denials) joins(r *request, a resttest.Answer, one, other *deniable) bool {
+func (x *denials) joins(r *sending, a resttest.Answer, one, other *deniable) bool {
 	if a.Status != http.StatusOK {
 		return false
 	}
@@ -1046,12 +1046,12 @@ func around(text string, marks []string) string {
 }
 
 // below reports whether an operation reads a part of what another does, by a path of its own.
-func below(r, of *request) bool {
+func below(r, of *sending) bool {
 	return strings.HasPrefix(r.access, strings.TrimSuffix(of.access, "read")) || strings.HasPrefix(r.op.Path, of.op.Path+"/")
 }
 
 // says reports whether a request has a key, or the text, of an object.
-func (x *denials) says(r *request, o *deniable) bool {
+func (x *denials) says(r *sending, o *deniable) bool {
 	text, err := json.Marshal(r.body)
 	if err != nil {
 		x.t.Fatal(err)
@@ -1065,7 +1065,7 @@ func (x *denials) says(r *request, o *deniable) bool {
 }
 
 // partMarks returns the texts of a part alone.
-func (x *denials) partMarks(d *request) []string {
+func (x *denials) partMarks(d *sending) []string {
 	mark := x.mark(d.service.Name + strings.TrimSuffix(d.op.Path, "/{forward_name}"))
 	if strings.Contains(d.answer.Body, mark) {
 		return []string{mark}
@@ -1075,7 +1075,7 @@ func (x *denials) partMarks(d *request) []string {
 
 // shows reports whether an answer has one of these texts, elsewhere than in an attribute that must name its object. A refusal may name the
 // access of its request, and what the caller is denied.
-func (x *denials) shows(r *request, a resttest.Answer, marks []string, known ...string) bool {
+func (x *denials) shows(r *sending, a resttest.Answer, marks []string, known ...string) bool {
 	has := func(text string) bool {
 		return slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(text, mark) })
 	}
@@ -1170,7 +1170,7 @@ func (x *denials) denyWrites() {
 
 // takes reports whether a request deletes an object with the part that another changes, or changes a part of that by a path of its own: its
 // own access is enough.
-func (x *denials) takes(r, d *request) bool {
+func (x *denials) takes(r, d *sending) bool {
 	if strings.HasPrefix(r.op.Path, d.op.Path+"/") || "/admin"+r.op.Path == d.op.Path { // which confirms addresses too
 		return true
 	}
@@ -1181,7 +1181,7 @@ func (x *denials) takes(r, d *request) bool {
 }
 
 // ownChanges are the changes of the operation's object, of what belongs to none, and of the parts of objects.
-func (x *denials) ownChanges(d *request) map[string]bool {
+func (x *denials) ownChanges(d *sending) map[string]bool {
 	out := map[string]bool{}
 	for what := range d.changed {
 		at, gone := strings.CutPrefix(what, "- ")
@@ -1200,10 +1200,10 @@ func (x *denials) ownChanges(d *request) map[string]bool {
 }
 
 // bulk returns the request as one of several in one.
-func (x *denials) bulk(d *request) *request {
+func (x *denials) bulk(d *sending) *sending {
 	for i := range d.service.Operations {
 		if op := &d.service.Operations[i]; op.Path == "/bulk" {
-			return &request{service: d.service, op: op, path: "/bulk", access: "confd.bulk.create", changed: d.changed, body: map[string]any{
+			return &sending{service: d.service, op: op, path: "/bulk", access: "confd.bulk.create", changed: d.changed, body: map[string]any{
 				"operations": []any{map[string]any{"method": d.op.Method, "path": d.path, "body": d.body}},
 			}}
 		}
