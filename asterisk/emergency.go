@@ -61,10 +61,16 @@ func prefixedEmergencies(p *plan, add func(context string, e entry)) {
 	})
 }
 
-// eachEmergency yields what an emergency number does in each context where telephones dial. Where none is meant for that, any of the tenant's is.
+// eachEmergency yields what an emergency number does in each context where telephones dial, or may. Where none is meant for that, any of the tenant's is.
 func (p *plan) eachEmergency(yield func(c *confdsvc.Context, number string, steps []step)) {
+	dials := map[string]bool{}
+	for _, l := range p.Lines { // what comes in by a trunk is no telephone's
+		if c := p.contexts[l.Context]; c != nil && c.Type != "incall" {
+			dials[c.Name] = true
+		}
+	}
 	for _, c := range p.Contexts {
-		if p.contexts[c.Name] != c || c.Type != "internal" {
+		if p.contexts[c.Name] != c || c.Type != "internal" && !dials[c.Name] {
 			continue
 		}
 		for _, number := range slices.Sorted(maps.Keys(p.emergencies[c.TenantUUID])) {

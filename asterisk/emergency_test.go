@@ -14,10 +14,12 @@ import (
 func TestEmergencyNumbers(t *testing.T) {
 	s := company(t)
 	carrierAt(t, s, "carrier.example")
-	const second, empty = "ctx-acme-internal-2", "ctx-acme-outcall-1"
+	const second, empty, lobby = "ctx-acme-internal-2", "ctx-acme-outcall-1", "ctx-acme-others-1"
 	s.Contexts = append(s.Contexts,
 		&confdsvc.Context{ID: 4, TenantUUID: acme, Name: second, Label: "Elsewhere", Type: "internal", Enabled: true},
-		&confdsvc.Context{ID: 5, TenantUUID: acme, Name: empty, Label: "To outside", Type: "outcall", Enabled: true})
+		&confdsvc.Context{ID: 5, TenantUUID: acme, Name: empty, Label: "To outside", Type: "outcall", Enabled: true},
+		&confdsvc.Context{ID: 6, TenantUUID: acme, Name: lobby, Label: "Lobby", Type: "others", Enabled: true})
+	s.Lines[2].Context = lobby
 	s.Extensions = append(s.Extensions,
 		&confdsvc.Extension{ID: 20, TenantUUID: acme, Exten: "_0X.", Context: empty, Enabled: true},
 		&confdsvc.Extension{ID: 21, TenantUUID: acme, Exten: "0110", Context: inside, Enabled: true})
@@ -65,7 +67,7 @@ func TestEmergencyNumbers(t *testing.T) {
 	for at, want := range map[[2]string]string{
 		{inside, "112"}: "Goto(" + section + ",4,1)", {second, "112"}: "Goto(" + section + ",3,1)", {second, "0112"}: "Goto(" + section + ",3,1)",
 		{second, "0110"}: "Goto(" + section + ",2,1)", {inside, "110"}: "Goto(" + section + ",2,1)", {inside, "0110"}: "Goto(ringfence-users," + bob + ",1)",
-		{section, "110u2"}: "Goto(1,1)", {section, "4"}: "Goto(ringfence-outgoing,full,1)",
+		{lobby, "112"}: "Goto(" + section + ",4,1)", {section, "110u2"}: "Goto(1,1)", {section, "4"}: "Goto(ringfence-outgoing,full,1)",
 	} {
 		if got := leads(at[0], at[1]); len(got) == 0 || got[len(got)-1] != want {
 			t.Errorf("%s in %s: %q, want %s", at[1], at[0], got, want)
@@ -74,8 +76,10 @@ func TestEmergencyNumbers(t *testing.T) {
 	if got := leads(section, "4"); !slices.Contains(got, "Set(TIMEOUT(absolute)=0)") {
 		t.Errorf("a call ends by the operator's limit: %q", got)
 	}
-	if got := leads(theirs, "112"); got != nil {
-		t.Errorf("without a trunk: %q", got)
+	for context, why := range map[string]string{theirs: "without a trunk", empty: "where no line is"} {
+		if got := leads(context, "112"); got != nil {
+			t.Errorf("%s: %q", why, got)
+		}
 	}
 	names := func(tenant string) bool {
 		return slices.ContainsFunc(left, func(o leftout.Omission) bool {

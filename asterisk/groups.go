@@ -136,7 +136,8 @@ func writeGroupNumbers(p *plan, w *conf.Writer) {
 			continue
 		}
 		for _, n := range p.numbersOf(g) {
-			steps := []step{{"Set", "__RINGFENCE_MEMBER=1"}}
+			// A group in a group multiplies what rings: so it counts as if it was sent on more often.
+			steps := []step{{"Set", "__RINGFENCE_MEMBER=1"}, {"Set", "__RINGFENCE_HOPS=$[0${RINGFENCE_HOPS} + 3]"}}
 			if g.IgnoreForward {
 				steps = append(steps, step{"Set", "__RINGFENCE_NO_FORWARD=1"})
 			}
@@ -160,10 +161,13 @@ func writeMemberships(p *plan, w *conf.Writer) {
 }
 
 // enterTeam prepares a call to a group or a queue: RINGFENCE_LIMIT is for how many seconds it rings, and RINGFENCE_UNTIL until when. member is what
-// its members leave.
+// its members leave. One that rings already, for this call, is no member of its own.
 func (p *plan) enterTeam(named leftout.Omission, subroutine *string, schedule confdsvc.ID, timeout *int64, member string) []step {
 	limit := fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, ringSeconds(timeout))
-	steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.preprocess(named, subroutine)...)
+	within := "RINGFENCE_WITHIN_" + member
+	steps := append([]step{
+		{"GotoIf", `$["${RINGFENCE_MEMBER}${` + within + `}" = "11"]?ringfence-end,member,1`}, {"Set", "__" + within + "=1"}, {"Gosub", "ringfence-hop,s,1"},
+	}, p.preprocess(named, subroutine)...)
 	steps = append(steps, p.opens(named.TenantUUID, schedule)...)
 	return append(steps, []step{
 		{"Set", "RINGFENCE_MAILBOX="},

@@ -37,6 +37,13 @@ func TestRealGroups(t *testing.T) {
 		g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "104", Context: inside}}
 	})
 	s.GroupUsers["cccccccc-0000-4000-8000-000000000015"] = nil
+	group(21, "all", "221", func(g *confdsvc.Group) {
+		g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "222", Context: inside}, {Exten: "221", Context: inside}}
+	})
+	group(22, "linear", "222", func(g *confdsvc.Group) {
+		g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "221", Context: inside}, {Exten: "222", Context: inside}}
+	})
+	s.GroupUsers["cccccccc-0000-4000-8000-000000000021"], s.GroupUsers["cccccccc-0000-4000-8000-000000000022"] = nil, []confdsvc.ID{2}
 	group(16, "all", "216", func(g *confdsvc.Group) { g.Fallbacks.Congestion = to(t, `{"type": "user", "user_id": 4}`) })
 	s.GroupUsers["cccccccc-0000-4000-8000-000000000016"] = nil
 	group(17, "all", "217", func(g *confdsvc.Group) { g.RingInUse = false })
@@ -141,6 +148,22 @@ func TestRealGroups(t *testing.T) {
 	t.Run("number", func(t *testing.T) {
 		if _, got := alice.dial("215"); got != 200 || davePhone.count("answers") != 1 {
 			t.Errorf("status %d", got)
+		}
+		reset(t, "answer")
+	})
+	t.Run("groups of each other", func(t *testing.T) {
+		for number := range strings.FieldsSeq("221 222") {
+			reset(t, "answer")
+			bobPhone.when("ring")
+			done := make(chan int)
+			go func() { _, got := alice.dial(number); done <- got }()
+			bobPhone.saw("rings")
+			if got := <-done; got == 200 || bobPhone.count("rings") > 5 { // within four seconds
+				t.Errorf("%s: status %d, Bob: %q", number, got, bobPhone.log())
+			}
+			if n := strings.Count(a.log()[a.read:], "@ringfence-group-numbers:1]"); n > 20 {
+				t.Errorf("%s: groups ring numbers %d times", number, n)
+			}
 		}
 		reset(t, "answer")
 	})
