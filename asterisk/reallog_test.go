@@ -89,6 +89,7 @@ var expected = []expectation{
 	expect(`NOTICE.* Request 'INVITE' from .*(failed|Failed)`, "the same, in a call"),
 	expect(`NOTICE.* extension not found in context`, "a number that does not exist"),
 	expect(`NOTICE.* (No target channel found for 10[23]%|.*Pickup PJSIP/(alice|bob))`, "a pickup of nothing"),
+	expect(`WARNING.* app_voicemail\.c:  PJSIP/stranger-`, "another tenant's mailbox"),
 	expect(`NOTICE.* Endpoint 'stranger' state subscription failed`, "another tenant's lamps"),
 	expect(`NOTICE.* Endpoint 'carol' state subscription failed: Extension '10[45]'`, "numbers of nobody"),
 	expect(`WARNING.* pjproject: .*SSL_ERROR_SSL \(Handshake\)`, "a telephone that does not trust the certificate"),

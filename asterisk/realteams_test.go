@@ -1,6 +1,7 @@
 package asterisk_test
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -187,4 +188,71 @@ func TestRealTeams(t *testing.T) {
 		t.Errorf("Dave picks up: %d\n%s", got, a.log()[a.read:])
 	}
 	does("")
+}
+
+// Who telephones in another tenant reaches nothing of this one by any number or code, while calls ring, wait and are parked there: no telephone rings,
+// nothing that Asterisk keeps changes, and all calls go on.
+func TestRealStranger(t *testing.T) {
+	s := office(t)
+	for _, u := range s.Users {
+		seconds(u, 300)
+	}
+	addCalls(t, s)
+	addTeams(t, s)
+	s.UserSchedule, s.GroupSchedule, s.IncallSchedule, s.UserVoicemail = nil, nil, nil, map[confdsvc.ID]confdsvc.ID{4: 2}
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 90, TenantUUID: acme, Exten: "500", Context: inside, Enabled: true})
+	s.IncallExtensions[1] = []confdsvc.ID{90} // to the switchboard
+	s.Incalls[0].Destination = *to(t, `{"type": "switchboard", "switchboard_uuid": "`+reception+`", "ring_time": 300}`)
+	for feature, exten := range map[string]string{"agentstaticlogin": "_*31.", "agentstaticlogoff": "_*32.", "agentstaticlogtoggle": "_*30.", "agentpause": "_*33."} {
+		s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
+	}
+	queueOf(t, s, 1, acme, "301", queueOptions, 1).Members.Users = []confdsvc.QueueUser{{UserRef: confdsvc.UserRef{ID: 3}}}
+	own := read[confdsvc.FuncKeyTemplate](t, `{"id": 9, "tenant_uuid": "`+acme+`", "keys": {"1": {"blf": true, "destination": {"type": "service", "service": "enablednd"}}}}`)
+	own.UserID = new(confdsvc.ID(2))
+	s.Keys = append(s.Keys, own)
+	stranger(t, s)
+	s.Extensions[len(s.Extensions)-1].Exten = "102" // as Bob's
+	a := startReal(t, s)
+	a.apply()
+	a.clean("the first apply")
+	alicePhone, bobPhone, carolPhone, davePhone, theirPhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "carol"), a.phone(t, "dave"), a.phone(t, "stranger")
+	ours := []*phone{alicePhone, bobPhone, carolPhone, davePhone}
+	bobPhone.when("ring")
+	done := make(chan int)
+	go func() { _, got := alicePhone.dial("102"); done <- got }()
+	bobPhone.saw("rings")
+	alicePhone.saw("hears 180")
+	if _, got := davePhone.dial("500"); got != 200 {
+		t.Fatalf("a call does not wait: %d", got)
+	}
+	wait(t, "it waits", func() bool { return strings.Contains(a.cli("database show ringfence-waiting"), reception) }, nil)
+	kept := func() string {
+		return a.cli("database show ringfence") + a.cli("database show ringfence-waiting") + a.cli("database show ringfence-agents")
+	}
+	before := kept()
+	for _, p := range ours {
+		p.log()
+	}
+	for number := range strings.FieldsSeq(`101 200 301 400 500 700 701 5550101 *8 *8101 *371 *381 *116 *309001 *319001 *329001 *3312 *501 *511 *521 *7352***25 *96104 *97104 1u2 ` + bob + " " + reception) {
+		if c, got := theirPhone.dial(number); got == 200 {
+			c.hangUp()
+		}
+		wait(t, "the call to "+number+" is over", func() bool { return strings.Contains(a.cli("core show channels count"), "3 active channels") }, func() string { return a.cli("core show channels") })
+	}
+	if after := kept(); after != before {
+		t.Errorf("kept is\n%s\nand was\n%s", after, before)
+	}
+	for _, p := range ours {
+		if said := p.log(); len(said) > 0 {
+			t.Errorf("%s: %q", p.name, said)
+		}
+	}
+	if found, _ := filepath.Glob(a.dir + "/spool/voicemail/" + inside + "/*/INBOX/*"); len(found) > 0 {
+		t.Errorf("messages are left: %q", found)
+	}
+	bobPhone.pickUp()
+	if got := <-done; got != 200 {
+		t.Errorf("the call that rang ends with %d", got)
+	}
+	a.rest("a stranger", "answer", append(ours, theirPhone))
 }
