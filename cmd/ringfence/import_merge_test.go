@@ -204,6 +204,16 @@ func more(t *testing.T, p *gatewaytest.Process, token, tenant string) {
 	set("/users/"+bob.Text("uuid")+"/forwards", `{"noanswer":{"enabled":true,"destination":"123"}}`)
 	set("/users/"+bob.Text("uuid")+"/funckeys", `{"keys":{"1":{"destination":{"type":"user","user_id":`+ada.Text("id")+`}},"2":{"destination":{"type":"parking","parking_lot_id":`+
 		fmt.Sprint(lot.JSON("id"))+`}}}}`)
+	queue := create("/queues", `{"name":"help"}`)
+	set(fmt.Sprintf("/queues/%.0f/members/users/%s", queue.JSON("id"), bob.Text("id")), `{"priority":3}`)
+	filter := fmt.Sprintf("/callfilters/%.0f", create("/callfilters", `{"name":"Ada's","source":"all","strategy":"all"}`).JSON("id"))
+	set(filter+"/recipients/users", `{"users":[{"uuid":"`+ada.Text("uuid")+`"}]}`)
+	set(filter+"/surrogates/users", `{"users":[{"uuid":"`+bob.Text("uuid")+`"}]}`)
+	_, member, _ := strings.Cut(p.Do(t, "GET", "/api/confd/1.1"+filter, token, "", in).Want(200).Body, `"member_id":`)
+	member, _, _ = strings.Cut(member, ",")
+	set("/users/"+ada.Text("uuid")+"/funckeys", `{"keys":{"3":{"destination":{"type":"bsfilter","filter_member_id":`+member+`}}}}`)
+	create("/external/apps/crm", `{"label":"CRM","configuration":{"a":1}}`)
+	create("/users/"+ada.Text("uuid")+"/external/apps/crm", `{"label":"Hers","configuration":{"b":2}}`)
 	number := create("/phone-numbers", `{"number":"+15550100"}`).Text("uuid")
 	set("/phone-numbers/main", `{"phone_number_uuid":"`+number+`"}`)
 	do := func(method, path, body string, want int) resttest.Answer {
@@ -238,14 +248,15 @@ func shownBy(t *testing.T, p *gatewaytest.Process, token, tenant string, names [
 	replacer := strings.NewReplacer(replace...)
 	out := map[string][]string{}
 	for _, path := range []string{
-		"/applications", "/callpermissions", "/callpickups", "/conferences", "/contexts", "/emergency-numbers", "/endpoints/custom", "/endpoints/sip",
-		"/endpoints/sip/templates", "/extensions", "/funckeys/templates", "/groups", "/incalls", "/ivr", "/lines", "/moh", "/outcalls", "/pagings",
-		"/parkinglots", "/phone-numbers", "/schedules", "/sounds", "/trunks", "/users", "/voicemails",
+		"/applications", "/callfilters", "/callpermissions", "/callpickups", "/conferences", "/contexts", "/emergency-numbers", "/endpoints/custom", "/endpoints/sip",
+		"/endpoints/sip/templates", "/extensions", "/external/apps", "/funckeys/templates", "/groups", "/incalls", "/ivr", "/lines", "/moh", "/outcalls", "/pagings",
+		"/parkinglots", "/phone-numbers", "/queues", "/schedules", "/sounds", "/trunks", "/users", "/voicemails",
 	} {
 		all := p.Do(t, "GET", "/api/confd/1.1"+path+"?limit=1000", token, "", resttest.In(tenant)).Want(200).List().Items
 		for _, o := range all {
 			if path == "/users" {
 				o["keys"] = p.Do(t, "GET", "/api/confd/1.1/users/"+o.Text("id")+"/funckeys", token, "", resttest.In(tenant)).Want(200).JSON("keys")
+				o["apps"] = p.Do(t, "GET", "/api/confd/1.1/users/"+o.Text("id")+"/external/apps", token, "", resttest.In(tenant)).Want(200).JSON("items")
 			}
 			text, err := json.Marshal(withoutNumbers(map[string]any(o)))
 			if err != nil {
@@ -263,6 +274,9 @@ func withoutNumbers(v any) any {
 	case map[string]any:
 		if v["label"] == "global" {
 			delete(v, "uuid") // of the template that each tenant has
+		}
+		if v["member_id"] != nil {
+			delete(v, "exten") // a code and that number
 		}
 		for name, inner := range v {
 			if name == "id" || name == "links" || name == "href" || name == "tenant_uuid" || name == "created_at" || strings.HasSuffix(name, "_id") {

@@ -31,7 +31,8 @@ type Mended struct {
 	Deleted bool
 }
 
-// Mend goes through all objects that are stored and makes them such as requests could have written: it is for rows that came in another way. What
+// Mend goes through all objects that are stored, and what links have, and makes them such as requests could have written: it is for rows that came
+// in another way. What
 // their schemas, references or Validate refuse gets null or its default, loses the item of the list, is cut, or is deleted with the object,
 // whichever comes first. Of collections of which hooks says no, only schemas refuse. It writes no audit, and does not look at what objects have in
 // other tables. It may tell of the same again.
@@ -49,6 +50,11 @@ func (e *Engine) Mend(ctx context.Context, hooks func(path string) bool, tell fu
 		for _, d := range e.documents {
 			if err := d.mend(ctx, c, mender{&rest.Request{HTTP: r}, hooks, tell}); err != nil {
 				return fmt.Errorf("%s: %w", d.entity().Path, err)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(e.relations)) {
+			if err := e.relations[name].mend(ctx, c, tell); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
 		return nil
@@ -84,6 +90,80 @@ func (k *CollectionOf[T]) mend(ctx context.Context, c store.Conn, how mender) er
 		}
 		after, args = " WHERE "+key+" > $1", []any{k.Key(objects[len(objects)-1])}
 	}
+}
+
+// mend gives links null, the default or the least value instead of what the schema of their attributes refuses.
+func (r *DeclaredRelation) mend(ctx context.Context, c store.Conn, tell func(m Mended) error) error {
+	if len(r.row.Columns) == 0 {
+		return nil
+	}
+	rows, err := r.row.Stored(ctx, c, "SELECT DISTINCT '' AS key, 0 AS place"+r.row.Selected()+" FROM "+r.table)
+	if err != nil {
+		return err
+	}
+	mended := map[string]bool{} // by attribute and value: several rows may have one
+	for _, l := range rows {
+		text, err := rest.Marshal(l.Row)
+		if err != nil {
+			return err
+		}
+		value, err := rest.ParseJSON(text)
+		if err != nil {
+			return err
+		}
+		for _, fault := range r.row.Schema.Validate("", value) {
+			p := r.row.Schema.Property(fault.Name)
+			if p == nil {
+				continue
+			}
+			col := r.row.Columns[slices.IndexFunc(r.row.Columns, func(col declaration.Column) bool { return slices.Equal(col.Index, p.Index()) })]
+			is := reflect.Indirect(r.row.Field(l.Row, col)).Interface()
+			if key := fmt.Sprint(col.Name, " ", is); !mended[key] {
+				mended[key] = true
+				err = errors.Join(err, r.mendColumn(ctx, c, tell, col, p, is, fault))
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mendColumn gives the links that have a value in a column another one.
+func (r *DeclaredRelation) mendColumn(ctx context.Context, c store.Conn, tell func(m Mended) error, col declaration.Column, p *rest.Property, is any,
+	fault apierr.Field,
+) error {
+	var to any
+	switch s := p.Schema; {
+	case s.Nullable && !s.NullIsDefault:
+	case s.Default != nil:
+		if err := json.Unmarshal(s.Default, &to); err != nil {
+			return err
+		}
+	case s.Minimum != nil:
+		to = *s.Minimum
+	default:
+		return nil
+	}
+	links, err := store.Select[string](ctx, c, fmt.Sprintf("SELECT CAST(%[1]s AS text) || ', ' || CAST(%[2]s AS text) FROM %[3]s WHERE %[4]s = $1 ORDER BY 1",
+		r.Left.Refers, r.Right.Refers, r.table, col.Name), is)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Exec(ctx, fmt.Sprintf("UPDATE %[1]s SET %[2]s = $1 WHERE %[2]s = $2", r.table, col.Name), to, is); err != nil {
+		return err
+	}
+	done, err := rest.Marshal(to)
+	if err != nil {
+		return err
+	}
+	for _, link := range links {
+		if err := tell(Mended{Table: r.table, Object: link, Attribute: fault.Name, Fault: fault.Message, Done: string(done)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writtenColumn is a column that clients write, with the path of its attribute.

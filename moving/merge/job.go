@@ -74,6 +74,9 @@ func (j *Job) Run(ctx context.Context) (err error) {
 				if err == nil {
 					err = pass.do(ctx, k, o)
 				}
+				if err == nil && k.path == "callfilters" {
+					err = j.surrogates(ctx, k, o)
+				}
 				if err != nil {
 					return fmt.Errorf("%s %s: %w", k.path, called(o), err)
 				}
@@ -82,6 +85,9 @@ func (j *Job) Run(ctx context.Context) (err error) {
 		}
 	}
 	if err := j.settings(ctx); err != nil {
+		return err
+	}
+	if err := j.allApps(ctx); err != nil {
 		return err
 	}
 	return j.logins(ctx)
@@ -97,6 +103,8 @@ func (j *Job) settings(ctx context.Context) error {
 			return nil
 		},
 		"/voicemails/transcription": func(o object) any { return object{"enabled": o["enabled"] == true} },
+		"/localization":             func(o object) any { return saying(o, "country") },
+		"/recordings/announcements": func(o object) any { return saying(o, "recording_start", "recording_stop") },
 	} {
 		var there object
 		err := j.From.Call(ctx, http.MethodGet, confd+path, nil, &there)
@@ -108,6 +116,93 @@ func (j *Job) settings(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// saying returns the attributes of an object that say anything, or nil.
+func saying(o object, attributes ...string) any {
+	body := object{}
+	for _, name := range attributes {
+		if says(o[name]) {
+			body[name] = o[name]
+		}
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	return body
+}
+
+// allApps brings what programs elsewhere keep for the tenant and for its users.
+func (j *Job) allApps(ctx context.Context) error {
+	err := j.apps(ctx, "", "")
+	for k, objects := range j.objects {
+		for _, o := range objects {
+			if m := j.names.of(k.path, o); m != nil && k.path == "users" && err == nil {
+				err = j.apps(ctx, "/users/"+text(o["uuid"]), "/users/"+text(m.New["uuid"]))
+			}
+		}
+	}
+	return err
+}
+
+// apps brings what programs keep for the tenant, or for a user, whose paths there and here are given. What is there already stays.
+func (j *Job) apps(ctx context.Context, from, to string) error {
+	const path = "/external/apps"
+	all, err := old(ctx, j.From, confd+from+path)
+	if err != nil {
+		return err
+	}
+	for _, o := range all {
+		at := confd + to + path + "/" + url.PathEscape(text(o["name"]))
+		err := j.To.Call(ctx, http.MethodPost, at, object{"label": o["label"], "configuration": o["configuration"]}, nil)
+		counts := j.Report.Of("external/apps")
+		reason, refused := report.Refused(err)
+		switch {
+		case refused && j.To.Call(ctx, http.MethodGet, at, nil, nil) == nil:
+			counts.There++
+		case refused:
+			j.Report.Leave(report.Left{Kind: "external/apps", Object: called(o), Reason: reason})
+		case err != nil:
+			return err
+		default:
+			counts.Made++
+		}
+	}
+	return nil
+}
+
+// surrogates pairs the numbers by which function keys name the surrogates of a call filter, as soon as they have them here.
+func (j *Job) surrogates(ctx context.Context, k *kind, o object) error {
+	m := j.names.of(k.path, o)
+	if m == nil || !m.done[linked] {
+		return nil
+	}
+	var made object
+	if err := j.To.Call(ctx, http.MethodGet, confd+"/"+k.path+"/"+text(m.New[k.key]), nil, &made); err != nil {
+		return err
+	}
+	for _, before := range surrogatesOf(o) {
+		for _, now := range surrogatesOf(made) {
+			if now["uuid"] == j.names.find("users", "uuid", before["uuid"]) {
+				j.names.take(&mapped{Kind: surrogateKind, Old: object{"id": before["member_id"]}, New: object{"id": now["member_id"]}})
+			}
+		}
+	}
+	return nil
+}
+
+// surrogateKind is the kind of the numbers of surrogates, in the names that are paired.
+const surrogateKind = "callfilters/surrogates"
+
+func surrogatesOf(filter object) (out []object) {
+	surrogates, _ := filter["surrogates"].(object)
+	users, _ := surrogates["users"].([]any)
+	for _, item := range users {
+		if u, is := item.(object); is {
+			out = append(out, u)
+		}
+	}
+	return out
 }
 
 func (j *Job) step() {
@@ -174,8 +269,8 @@ func (j *Job) newTenant(ctx context.Context) (string, error) {
 
 // elsewhere are the collections of the old platform that have no counterpart here, unless a resource of this name is declared.
 var elsewhere = []string{
-	"queues", "agents", "agents/skills", "switchboards", "callfilters", "meetings", "ingresses/http", "external/apps", "endpoints/iax", "endpoints/sccp",
-	"registers/iax", "access_features",
+	"queues", "agents", "agents/skills", "switchboards", "callfilters", "meetings", "ingresses/http", "endpoints/iax", "endpoints/sccp", "registers/iax",
+	"access_features", "users/blocklist/numbers",
 }
 
 // read reads all objects of the tenant, and pairs those that are there in both installations.
@@ -223,7 +318,7 @@ func (j *Job) tellElsewhere(ctx context.Context) error {
 			return err // it has none, or only its master tenant may read them
 		}
 		for _, o := range all {
-			j.Report.Leave(report.Left{Kind: path, Object: called(o), Reason: "they are not here"})
+			j.Report.Leave(report.Left{Kind: path, Object: called(o), Reason: "no operation here makes it for others"})
 		}
 	}
 	return nil
@@ -378,7 +473,7 @@ func (j *Job) linkAll(ctx context.Context, k *kind, o object, m *mapped, l link,
 			}
 			continue
 		}
-		other := t.reference(l.to.path+"."+l.key, item[l.key])
+		other := t.linked(l, item)
 		if other == (unsaid{}) {
 			continue
 		}

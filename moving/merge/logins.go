@@ -166,8 +166,17 @@ func (j *Job) group(ctx context.Context, o object, here []object) error {
 		})
 		return nil
 	}
+	for _, h := range here {
+		if h["slug"] == o["slug"] && h["slug"] == adminGroup && h["tenant_uuid"] == j.To.Tenant { // that each tenant gets of the configuration
+			j.names.take(&mapped{Kind: groups, Old: object{"uuid": o["uuid"]}, New: object{"uuid": h["uuid"]}})
+			return nil
+		}
+	}
 	return j.create(ctx, groups, o, "name", "slug")
 }
+
+// adminGroup is the group of administrators that the configuration makes in each tenant, here as there.
+const adminGroup = "wazo_default_admin_group"
 
 // login makes a login without a password, with the UUID of the telephone user.
 func (j *Job) login(ctx context.Context, o object, _ []object) error {

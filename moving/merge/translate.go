@@ -48,6 +48,8 @@ func (t *translation) property(p *rest.Property, o object) any {
 		return nil
 	case p.Ref != "":
 		return t.reference(p.Ref, v)
+	case p.Name == "filter_member_id":
+		return t.reference(surrogateKind+".id", v)
 	default:
 		return t.value(p.Schema, v)
 	}
@@ -64,6 +66,21 @@ func (t *translation) reference(ref string, old any) any {
 	}
 	t.missing = append(t.missing, fmt.Sprintf("%s %v", path, old))
 	return unsaid{}
+}
+
+// linked returns the key by which a path names the object that an item of a list shows, by whichever of its names.
+func (t *translation) linked(l link, item object) any {
+	by := l.key
+	for _, key := range keys {
+		if item[key] == nil {
+			continue
+		}
+		if m := t.names.byOld[[3]string{l.to.path, key, text(item[key])}]; m != nil {
+			return m.New[l.key]
+		}
+		by = key
+	}
+	return t.reference(l.to.path+"."+by, item[by])
 }
 
 func (t *translation) value(s *rest.Schema, v any) any {

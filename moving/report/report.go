@@ -82,12 +82,12 @@ func (r *Report) Print(w io.Writer) error {
 	if len(r.Left) > 0 {
 		p.Line("\nLeft out:")
 	}
-	p.Groups(len(r.Left), func(i int) (reason, object string) {
+	p.Groups(len(r.Left), func(i int) (reason, object string, of int) {
 		l := r.Left[i]
 		if object = l.Object; l.Line > 0 {
 			object = fmt.Sprintf("line %d: %s", l.Line, object)
 		}
-		return l.Kind + ": " + l.Reason, object
+		return l.Kind + ": " + l.Reason, object, 0
 	})
 	p.Line("\n  %-28s %8s %8s %8s %8s", "", "made", "changed", "there", "left out")
 	for _, k := range r.Kinds {
@@ -122,22 +122,24 @@ func (p *Printer) Line(format string, args ...any) {
 // Shown is how many objects with one reason are shown.
 const Shown = 20
 
-// Groups writes objects below their reasons: each reason once, and of many objects the first.
-func (p *Printer) Groups(n int, of func(i int) (reason, object string)) {
+// Groups writes objects below their reasons: each reason once, and of many objects the first. all is how many a reason has, if that is more than are
+// given.
+func (p *Printer) Groups(n int, of func(i int) (reason, object string, all int)) {
 	var reasons []string
-	objects := map[string][]string{}
+	objects, counts := map[string][]string{}, map[string]int{}
 	for i := range n {
-		reason, object := of(i)
+		reason, object, all := of(i)
 		if objects[reason] == nil {
 			reasons = append(reasons, reason)
 		}
 		objects[reason] = append(objects[reason], object)
+		counts[reason] = max(all, len(objects[reason]))
 	}
 	for _, reason := range reasons {
-		p.Line("  %s (%d)", reason, len(objects[reason]))
+		p.Line("  %s (%d)", reason, counts[reason])
 		for i, o := range objects[reason] {
 			if i == Shown {
-				p.Line("    … and %d more; --json has all", len(objects[reason])-i)
+				p.Line("    … and %d more; --json has them", counts[reason]-i)
 				break
 			}
 			p.Line("    %.200s", strings.ReplaceAll(o, "\n", " "))

@@ -3,6 +3,7 @@ package wazo_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -173,6 +174,38 @@ func TestHostileRows(t *testing.T) {
 	} {
 		if n, err := store.Get[int64](t.Context(), db, query); err != nil || n != want {
 			t.Errorf("%s: %d, want %d, %v", query, n, want, err)
+		}
+	}
+}
+
+// However many rows are wrong, the report is not longer than people and memory can bear, and has their number.
+func TestManyWrongRows(t *testing.T) {
+	text, many := sampleText(t), 3000
+	at := strings.Index(text, "COPY public.extensions (") // id, commented, context, exten, type, typeval
+	head, _, _ := strings.Cut(text[at:], "\n")
+	gone, bad := strings.Builder{}, strings.Builder{}
+	for i := range many {
+		fmt.Fprintf(&gone, "%d\t0\tgone\t%d\tuser\t0\n", 1000+i, i)
+		fmt.Fprintf(&bad, "00000000-0000-4000-8000-%012d\t%s\tcall me %d\t\\N\tf\tf\n", i, fournier, i)
+	}
+	if head != "COPY public.extensions (id, commented, context, exten, type, typeval) FROM stdin;" {
+		t.Fatal(head)
+	}
+	text = rows(t, text, "extensions", strings.TrimSuffix(gone.String(), "\n"))
+	text = rows(t, text, "phone_number", strings.TrimSuffix(bad.String(), "\n"))
+	job, err := compile(t, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]int{}
+	for _, l := range job.Report.Left {
+		listed[l.Table]++
+	}
+	for _, table := range job.Report.Tables {
+		if name := table.Name; name == "extensions" || name == "phone_number" {
+			if listed[name] < 1000 || listed[name] > 1001 || table.Left != int64(many) || table.Kept != table.Read-table.Left {
+				t.Errorf("%d are listed of %+v", listed[name], table)
+			}
 		}
 	}
 }

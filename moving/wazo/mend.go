@@ -49,7 +49,16 @@ func mend(ctx context.Context, db store.DB) error {
 		return fmt.Errorf("checking function keys: %w", err)
 	}
 	var all []crud.Mended
+	seen, more := map[crud.Mended]int{}, map[crud.Mended]int64{} // of many that are alike, most are only counted
 	tell := func(m crud.Mended) error {
+		like := crud.Mended{Table: m.Table, Attribute: m.Attribute, Done: m.Done, Deleted: m.Deleted}
+		if seen[like]++; seen[like] > toldOf {
+			if len(more) < toldOf {
+				like.Fault = m.Fault
+			}
+			more[like]++
+			return nil
+		}
 		all = append(all, m)
 		return nil
 	}
@@ -61,20 +70,32 @@ func mend(ctx context.Context, db store.DB) error {
 	}
 	return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		for _, m := range all {
-			reason := m.Fault + ": " + m.Done
-			if m.Attribute != "" {
-				reason = m.Attribute + ": " + reason
+			if err := tellMended(ctx, tx, m, 1); err != nil {
+				return err
 			}
-			where, source := "w_mended", m.Table
-			if m.Deleted {
-				where, source = "w_left", sourceOf(m.Table)
-			}
-			if _, err := tx.Exec(ctx, "INSERT INTO "+where+" (source, tenant, object, reason) VALUES ($1, $2, $3, $4)", source, m.Tenant, m.Object, reason); err != nil {
+		}
+		for m, n := range more {
+			if err := tellMended(ctx, tx, m, n); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// tellMended notes what has become of an object, or of so many.
+func tellMended(ctx context.Context, tx store.Conn, m crud.Mended, n int64) error {
+	reason := m.Fault + ": " + m.Done
+	if m.Attribute != "" {
+		reason = m.Attribute + ": " + reason
+	}
+	where, source := "w_mended", m.Table
+	if m.Deleted {
+		where, source = "w_left", sourceOf(m.Table)
+	}
+	_, err := tx.Exec(ctx, "WITH RECURSIVE so (many) AS (SELECT 1 UNION ALL SELECT many + 1 FROM so WHERE many < $5) INSERT INTO "+where+
+		" (source, tenant, object, reason) SELECT $1, $2, $3, $4 FROM so", source, m.Tenant, m.Object, reason, n)
+	return err
 }
 
 // dropKeys leaves out the function keys that our service refuses.

@@ -35,9 +35,12 @@ type Report struct {
 
 // Decision is one thing that somebody must decide.
 type Decision struct {
+	Table  string `db:"source" json:"-"`
 	Tenant string `db:"tenant" json:"tenant"`
 	Object string `db:"object" json:"object"`
 	Reason string `db:"reason" json:"reason"`
+	// Of is how many there are with this reason, of which the first thousand are listed.
+	Of int `db:"n" json:"of"`
 }
 
 // Table is a table of the dump: how many of its rows were read, kept, and left out. Those that are neither went with what they belonged to.
@@ -57,6 +60,8 @@ type Left struct {
 	Tenant string `db:"tenant" json:"tenant"`
 	Object string `db:"object" json:"object"`
 	Reason string `db:"reason" json:"reason"`
+	// Of is how many there are of this table with this reason, of which the first thousand are listed.
+	Of int `db:"n" json:"of"`
 }
 
 // Written are rows of one tenant.
@@ -148,30 +153,40 @@ func (r *Report) read(name string, rows int64) {
 // tenantName is the SQL of a tenant by its name, where its UUID is tenant.
 const tenantName = `coalesce((SELECT coalesce(t.name, t.slug) FROM auth_tenant t WHERE t.uuid = tenant), tenant, '')`
 
+// listed is the query of rows that are told of: the first of each table and reason, and how many there are, so that a report fits into memory.
+const listed = `SELECT source, ` + tenantName + ` AS tenant, coalesce(object, '') AS object, reason, n FROM (
+	SELECT rowid AS nth, %[1]s AS source, tenant, object, coalesce(reason, '') AS reason, count(*) OVER told AS n,
+		row_number() OVER (PARTITION BY %[1]s, reason ORDER BY rowid) AS place
+	FROM %[2]s WINDOW told AS (PARTITION BY %[1]s, reason)) WHERE place <= %[3]d`
+
+// toldOf is how many with one reason are told of, and told how many in all.
+const (
+	toldOf = 1000
+	told   = 50_000
+)
+
 func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 	if r.Release, err = store.Get[string](ctx, tx, `SELECT coalesce(max(wazo_version), '') FROM w_infos`); err != nil {
 		return err
 	}
-	r.Decisions, err = store.Select[Decision](ctx, tx, `SELECT `+tenantName+` AS tenant, coalesce(object, '') AS object, reason FROM w_decide ORDER BY nth`)
-	if err != nil {
-		return err
+	for from, into := range map[string]*[]Left{"w_left": &r.Left, "w_mended": &r.Corrected} {
+		if *into, err = store.Select[Left](ctx, tx, fmt.Sprintf(listed+` ORDER BY source, nth LIMIT %[4]d`, "source", from, toldOf, told)); err != nil {
+			return err
+		}
 	}
-	r.Left, err = store.Select[Left](ctx, tx, `SELECT source, `+tenantName+` AS tenant, coalesce(object, '') AS object, coalesce(reason, '') AS reason
-		FROM w_left ORDER BY source, rowid`)
-	if err != nil {
-		return err
-	}
-	r.Corrected, err = store.Select[Left](ctx, tx, `SELECT source, `+tenantName+` AS tenant, coalesce(object, '') AS object, coalesce(reason, '') AS reason
-		FROM w_mended ORDER BY source, rowid`)
-	if err != nil {
+	if r.Decisions, err = store.Select[Decision](ctx, tx, fmt.Sprintf(listed+` ORDER BY nth LIMIT %[4]d`, "''", "w_decide", toldOf, told)); err != nil {
 		return err
 	}
 	if r.Policies, err = configuredPolicies(ctx, tx); err != nil {
 		return err
 	}
-	for _, l := range r.Left {
+	counted, err := store.Select[Written](ctx, tx, `SELECT source, '' AS tenant, count(*) AS n FROM w_left GROUP BY source`)
+	if err != nil {
+		return err
+	}
+	for _, l := range counted {
 		if i := slices.IndexFunc(r.Tables, func(t Table) bool { return t.Name == l.Table }); i >= 0 {
-			r.Tables[i].Left++
+			r.Tables[i].Left += l.Rows
 		}
 	}
 	slices.SortFunc(r.Tables, func(a, b Table) int { return cmp.Compare(a.Name, b.Name) })
@@ -200,9 +215,9 @@ func (r *Report) Print(w io.Writer) error {
 	p.Line("A dump of release %s.", r.Release)
 	if len(r.Decisions) > 0 {
 		p.Line("\nTo decide, or to know:")
-		p.Groups(len(r.Decisions), func(i int) (string, string) {
+		p.Groups(len(r.Decisions), func(i int) (string, string, int) {
 			d := r.Decisions[i]
-			return d.Reason, d.Tenant + ": " + d.Object
+			return d.Reason, d.Tenant + ": " + d.Object, d.Of
 		})
 	}
 	printLeft(p, "Corrected, since our interfaces would refuse it as it was:", r.Corrected)
@@ -239,8 +254,8 @@ func printLeft(p *report.Printer, head string, rows []Left) {
 		return
 	}
 	p.Line("\n%s", head)
-	p.Groups(len(rows), func(i int) (string, string) {
-		return rows[i].Table + ": " + rows[i].Reason, strings.TrimPrefix(rows[i].Tenant+": "+rows[i].Object, ": ")
+	p.Groups(len(rows), func(i int) (string, string, int) {
+		return rows[i].Table + ": " + rows[i].Reason, strings.TrimPrefix(rows[i].Tenant+": "+rows[i].Object, ": "), rows[i].Of
 	})
 }
 

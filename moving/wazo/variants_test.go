@@ -146,6 +146,20 @@ var variants = []struct {
 		},
 	},
 	{
+		"what links have, and none may have",
+		func(d *dumpText) {
+			d.add("queuemember", "queue_name", "facturation", "interface", "Agent/9", "penalty", "-5", "usertype", "agent", "userid", "4", "channel", "Agent", "category", "queue", "position", "-1")
+			d.add("queueskill", "id", "901", "tenant_uuid", fournier, "name", "patience")
+			d.add("agentqueueskill", "agentid", "1", "skillid", "901", "weight", "-3")
+			d.change("dialpattern", "1", "stripnum", "99", "externprefix", "no way")
+		},
+		[]string{"penalty: Must be", "priority: Must be", "skill_weight: Must be", "strip_digits: Must be", "external_prefix: "},
+		[]string{
+			`SELECT 1 FROM confd_queue_agent WHERE agent_id = 4 AND queue_id = 2 AND penalty = 0 AND priority = 0`,
+			`SELECT 1 FROM confd_outcall_extension WHERE strip_digits = 0 AND external_prefix IS NULL`,
+		},
+	},
+	{
 		"what of another tenant is used",
 		func(d *dumpText) {
 			d.add("usercustom", "id", "903", "tenant_uuid", lyon, "interface", "dahdi/g3", "commented", "0", "category", "user")

@@ -15,9 +15,9 @@ CREATE UNIQUE INDEX w_depth_uuid ON w_depth (uuid);
 SELECT rowid, uuid, name FROM w_auth_tenant WHERE uuid NOT IN (SELECT uuid FROM w_depth);
 
 INSERT INTO auth_tenant (uuid, parent_uuid, name, slug, phone, contact_uuid, line_1, line_2, city, state, country, zip_code, default_authentication_method)
-SELECT t.uuid, t.parent_uuid, t.name, coalesce(nullif(t.slug, ''), substr(t.uuid, 1, 8)), t.phone,
+SELECT t.uuid, t.parent_uuid, t.name, coalesce(nullif(t.slug, ''), substr(t.uuid, 1, 8)), nullif(t.phone, ''),
     (SELECT u.uuid FROM w_auth_user u WHERE u.uuid = t.contact_uuid),
-    a.line_1, a.line_2, a.city, a.state, a.country, a.zip_code, coalesce(t.default_authentication_method, 'native')
+    nullif(a.line_1, ''), nullif(a.line_2, ''), nullif(a.city, ''), nullif(a.state, ''), nullif(a.country, ''), nullif(a.zip_code, ''), coalesce(t.default_authentication_method, 'native')
 FROM w_auth_tenant t JOIN w_depth d ON d.uuid = t.uuid LEFT JOIN w_auth_address a ON a.tenant_uuid = t.uuid ORDER BY d.depth, t.uuid;
 
 -- decide users of this tenant log in by SAML, which is not here: set its default_authentication_method to native or ldap
