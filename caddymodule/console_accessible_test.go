@@ -105,7 +105,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 			o.reads("1042 is taken by")
 		}
 		if page.name == "group" {
-			o.press("Users who are members")
+			o.part("Users who are members")
 			o.see(".many .row")
 		}
 		o.accessible(page.name)
@@ -118,10 +118,10 @@ func TestConsoleIsAccessible(t *testing.T) {
 	o.accessible("template")
 	o.goTo("#/confd/users/"+user, "Ada Lovelace")
 	o.see("main details.part")
-	o.press("Function keys")
+	o.part("Function keys")
 	o.see("table.keyed select")
 	o.accessible("keys")
-	o.press("Fallbacks")
+	o.part("Fallbacks")
 	o.until(`document.querySelector('[aria-label="Busy destination"]')`, "the fallbacks are not shown")
 	o.accessible("fallbacks")
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
@@ -89,4 +91,53 @@ func TestConsoleSetsAPassword(t *testing.T) {
 		t.Errorf("a reader is offered %s", titles)
 	}
 	o.clean(t, "while a password was set")
+}
+
+// Who telephones has the numbers that they block on the page of their account, and who looks after them sees these on the page of the person.
+func TestConsoleHasBlockedNumbers(t *testing.T) {
+	g, o, admin, _ := desk(t)
+	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
+	ada := g.Do(t, "POST", confd+"/users?recursive=true", admin, `{"firstname":"Ada","auth":{"username":"ada","password":"a-long-password"}}`).Want(201).Text("uuid")
+	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name":"own","acl":["confd.users.me.#"]}`).Want(200).Text("uuid")
+	g.Do(t, "PUT", auth+"/users/"+ada+"/policies/"+policy, admin, "").Want(204)
+	if all := o.script(t, `[...document.querySelectorAll('nav details a')].map((a) => a.textContent).join()`); !strings.Contains(all, "Blocked numbers") || strings.Contains(all, "Numbers that you block") {
+		t.Errorf("all objects are %s", all)
+	}
+	o.press("Sign out")
+	o.reads("Signed out.")
+	o.goTo("", "Sign in")
+	o.signIn("ada", "a-long-password")
+	o.goTo("#/account", "Your account")
+	o.reads("Numbers that you block")
+	o.press("New")
+	o.enter("Number", "not a number")
+	o.press("Create")
+	o.until(`document.activeElement.getAttribute('aria-invalid') === 'true'`, "the refusal is not beside its field")
+	o.enter("Number", "+15551234")
+	o.enter("Label", "Sells windows")
+	o.press("Create")
+	o.reads("was created.")
+	o.enter("Label", "Sells doors")
+	o.press("Save")
+	o.reads("Saved.")
+	o.goTo("#/account", "Your account")
+	o.reads("Sells doors")
+	o.accessible("account-blocked")
+	o.press("Sign out")
+	o.reads("Signed out.")
+	o.goTo("", "Sign in")
+	o.signIn("admin", adminPassword)
+	o.goTo("#/confd/users/"+ada, "Ada")
+	o.part("Blocked numbers")
+	o.until(`[...document.querySelectorAll('details.part[open] tbody td')].map((td) => td.textContent).join() === '+15551234,Sells doors'`, "what she blocks is not told")
+
+	// One's own account is of one's own tenant, whichever is chosen.
+	g.Do(t, "POST", auth+"/tenants", admin, `{"name":"West"}`).Want(200)
+	o.run(t, chromedp.Reload())
+	o.see("#tenant")
+	o.script(t, `((c) => { c.selectedIndex = [...c.options].findIndex((one) => one.textContent === 'West'); c.dispatchEvent(new Event('change')) })(document.getElementById('tenant')), ''`)
+	o.until(`document.querySelector('#head.elsewhere')`, "the tenant is not chosen")
+	o.goTo("#/account", "Your account")
+	o.reads("this one")
+	o.clean(t, "while numbers were blocked", "400", "404") // one who looks after others does not telephone
 }

@@ -107,7 +107,7 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	tells("Sessions", "/^none$/")
 	o.goTo("#"+strings.Replace(login, "/api/auth/0.1", "/auth", 1), "Ada")
 	shift := "/api/auth/0.1/groups/" + g.Do(t, "POST", "/api/auth/0.1/groups", admin, `{"name":"Shift"}`).Want(200).Text("uuid")
-	o.press("Groups") // which have their members from both sides
+	o.part("Groups") // which have their members from both sides
 	o.enter("Add to Groups", "Shift")
 	o.press("Add")
 	o.reads("The link was made.")

@@ -58,7 +58,7 @@ func TestConsoleSendsWhatWasTyped(t *testing.T) {
 	}
 
 	// A double click on the button of a link.
-	o.press("Voicemails")
+	o.part("Voicemails")
 	o.see("details.part[open] form.add input")
 	o.script(t, `document.querySelector('details.part[open] form.add input').focus(), ''`)
 	o.hit("Box")

@@ -37,7 +37,7 @@ func TestConsoleReadsWell(t *testing.T) {
 	o.signIn("admin", adminPassword)
 	part := func(title, ready string) {
 		t.Helper()
-		o.press(title)
+		o.part(title)
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('details.part[open]')].find((d) => d.querySelector('summary').textContent === %q)?.querySelector(%q)`, title, ready), "%s are not shown", title)
 	}
 	labels := func(want string) {

@@ -129,7 +129,7 @@ func TestConsolePagesMembers(t *testing.T) {
 
 	o.goTo(strings.Replace(group, confd, "#/confd", 1), "Sales")
 	before := len(o.requested())
-	o.press("Users who are members")
+	o.part("Users who are members")
 	o.reads("60 in all, page 1 of 3")
 	o.until(`document.querySelectorAll('details.part[open] .row').length === 25 && document.querySelector('details.part[open] .row input').value === 'Member 000'`, "the first page is not shown")
 	o.press("Next")
@@ -176,7 +176,7 @@ func TestConsolePagesMembers(t *testing.T) {
 
 	// The server has the pages of those of a group of logins.
 	o.goTo(strings.Replace(team, auth, "#/auth", 1), "team")
-	o.press("Users")
+	o.part("Users")
 	o.reads("60 in all, page 1 of 3")
 	o.until(`document.querySelectorAll('details.part[open] ul.links li, details.part[open] tbody tr').length === 25`, "the first page of logins is not shown")
 	o.press("Next")

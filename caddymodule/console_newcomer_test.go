@@ -30,7 +30,7 @@ func TestConsoleOffersLampsOfKeys(t *testing.T) {
 	user := "/api/confd/1.1/users/" + g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada"}`).Want(201).Text("uuid")
 	g.Do(t, "PUT", user+"/funckeys", admin, `{"keys":{"1":{"blf":false,"destination":{"type":"custom","exten":"12"}},"2":{"destination":{"type":"transfer","transfer":"blind"}}}}`).Want(204)
 	o.goTo("#/confd/users/"+strings.TrimPrefix(user, "/api/confd/1.1/users/"), "Ada")
-	o.press("Function keys")
+	o.part("Function keys")
 	o.see("table.keyed tbody tr")
 	o.press("Add a position")
 	lamps := func(want string) {
@@ -184,7 +184,7 @@ func TestConsoleEndsASessionOfAUser(t *testing.T) {
 	olga := g.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username":"olga","password":"a-long-password"}`).Want(200).Text("uuid")
 	token := g.Login(t, "olga", "a-long-password")
 	o.goTo("#/auth/users/"+olga, "olga")
-	o.press("Sessions")
+	o.part("Sessions")
 	o.see("details.part[open] td.pick button")
 	o.click("details.part[open] td.pick button")
 	o.reads("End a session of a user?")
@@ -264,12 +264,12 @@ func TestConsoleShowsTheLoginOfATelephone(t *testing.T) {
 	}
 	shows(username, renewed)
 	o.goTo("#/confd/endpoints/sip/"+uuid, username)
-	o.press("Login of the telephone " + username)
+	o.part("Login of the telephone " + username)
 	shows(username, renewed)
 
 	bare := g.Do(t, "POST", confd+"/lines", admin, `{"context":"`+in+`","endpoint_sip":{"name":"bare"}}`).Want(201)
 	o.goTo(fmt.Sprint("#/confd/lines/", bare.JSON("id")), "bare")
-	o.press("Login of the telephone bare")
+	o.part("Login of the telephone bare")
 	o.reads("It has no login of its own")
 	o.press("Make a login")
 	o.reads("The telephone has a new login.")

@@ -187,7 +187,7 @@ func TestConsolePagesAreSmall(t *testing.T) {
 	o.see("dialog.find")
 	o.script(t, `((i) => { i.value = 'lovelace'; i.dispatchEvent(new Event('input')) })(document.querySelector('.find input')), ''`)
 	o.until(`[...document.querySelectorAll('.found a')].some((a) => a.textContent.startsWith('Ada Lovelace')) && !document.querySelector('.find [role=status]').textContent.startsWith('Looking')`, "she is not found")
-	if requests, bytes := asked("/api/"); requests > 60 || bytes > 60_000 {
+	if requests, bytes := asked("/api/"); requests > 40 || bytes > 60_000 {
 		t.Errorf("to find somebody everywhere takes %d requests for %d bytes", requests, bytes)
 	} else {
 		t.Logf("to find somebody everywhere: %d requests, %d bytes", requests, bytes)

@@ -50,7 +50,7 @@ func TestConsoleOfTwoOperators(t *testing.T) {
 
 	// The members of a group: a colleague removes Bob, and the operator adds Dave to what was there before.
 	o.goTo("#"+strings.Replace(group, confd, "/confd", 1), "Sales")
-	o.press("Users who are members")
+	o.part("Users who are members")
 	o.press("Add one")
 	members("Carol")
 	o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open] .row')].at(-1).querySelector('input').value = %q, ''`, users["Dave"]))
@@ -141,15 +141,15 @@ func TestConsoleNamesVersions(t *testing.T) {
 		o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open]')].find((d) => d.querySelector('summary').textContent === %q).querySelector('form button.primary').click(), ''`, part))
 		o.reads(part + " saved.")
 	}
-	o.press("Voicemails")
+	o.part("Voicemails")
 	o.until(`document.querySelector('[aria-label="Remove Ada"]')`, "the voicemail cannot be taken away")
 	o.click(`[aria-label="Remove Ada"]`)
 	o.reads("The link was removed.")
 	o.open(fmt.Sprintf("#/auth/users/%s", login))
 	o.until(`document.querySelector('main h1')?.textContent === 'ada'`, "the login's page does not open")
-	o.press("Password, with the old one")
+	o.part("Password, with the old one")
 	o.until(`document.querySelectorAll('details.part[open] input[type=password]').length === 2`, "passwords are shown while they are typed")
-	o.press("E-mails")
+	o.part("E-mails")
 	o.until(`[...document.querySelectorAll('details.part[open]')].some((d) => d.querySelector('summary').textContent === 'E-mails' && d.querySelector('form button.primary'))`, "the addresses are not shown")
 	o.script(t, `[...document.querySelectorAll('details.part[open]')].find((d) => d.querySelector('summary').textContent === 'E-mails').querySelector('form button.primary').click(), ''`)
 	o.reads("E-mails saved.")

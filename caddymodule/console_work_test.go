@@ -342,7 +342,7 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	call := g.Do(t, "POST", confd+"/incalls?recursive=true", admin, fmt.Sprintf(`{"destination":{"type":"ivr","ivr_id":%v},"extensions":[]}`, menu)).Want(201).JSON("id")
 	g.Do(t, "PUT", fmt.Sprint(confd, "/incalls/", call, "/schedules/", schedule), admin, "").Want(204)
 	o.script(t, fmt.Sprintf(`location.hash = '#/confd/incalls/%v', ''`, call))
-	o.press("Where calls go")
+	o.part("Where calls go")
 	o.click(`[aria-label="Follow: By the hours of: Office"]`)
 	o.reads("Closed: Hangup: normal")
 	o.click(`[aria-label="Follow: To: Menu: Welcome"]`)
@@ -476,5 +476,109 @@ func TestConsoleMakesARouteAndAPaging(t *testing.T) {
 	o.goTo("#/announcement", "New number to speak by")
 	paging("600")
 	o.reads("600 is taken by Warehouse.")
+	o.clean(t, "while they were made", "400")
+}
+
+// A call filter is one page: whose calls, who takes them, in plain words, and a key for each that switches it; so is a switchboard, with who takes its
+// calls and where those go that nobody takes. What is refused leaves nothing, also of what is done once the filter is there.
+func TestConsoleMakesAFilterAndASwitchboard(t *testing.T) {
+	g, o, admin, in := desk(t)
+	const confd = "/api/confd/1.1"
+	uuids := map[string]string{}
+	for i, name := range []string{"Ada", "Bob"} {
+		uuids[name] = g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":%q,"lines":[{"context":%q,"endpoint_sip":{},"extensions":[{"exten":"10%02d","context":%[2]q}]}]}`, name, in, i+1)).Want(201).Text("uuid")
+	}
+	fill := func(name, surrogate string) {
+		t.Helper()
+		o.enter("Name", name)
+		o.enter("Whose calls", "Ada")
+		o.enter("Who takes them", surrogate)
+		o.hit(kb.Enter)
+		o.until(`document.querySelectorAll('.several li').length === 1`, "%s is not taken", surrogate)
+		o.choose("Who rings first", "all-surrogates-then-all-recipients")
+		o.choose("Which calls", "external")
+	}
+	o.press("Groups")
+	o.press("Call filters")
+	o.reads("New call filter")
+	clicks, pages := o.counted()
+	o.press("New call filter")
+	fill("Chief", "Bob")
+	o.enter("Seconds that their telephone rings", "12")
+	for label, said := range map[string]string{"Who rings first": "The others at once, then the called person", "Which calls": "Calls from outside"} {
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('main select')].find((s) => s.labels[0]?.textContent.startsWith(%q)).selectedOptions[0].textContent === %q`, label, said), "%s is not said in plain words", label)
+	}
+	o.choose("When nobody takes the call", "hangup")
+	o.choose("Cause", "busy")
+	o.click(`[data-name="keys"]`)
+	o.press("Create")
+	o.reads("Chief was created.")
+	if clicks() != "3" || pages() != "2" { // to the page, for the keys, to make it; with what was made, on from the page
+		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
+	}
+	o.until(`((text) => text.includes('Ada, whose telephone rings for 12 seconds') && text.includes('Bob, switched by *37'))(document.querySelector('.glance').innerText)`, "it is not told who is in it, and by what they switch it")
+	made := fmt.Sprint(g.Do(t, "GET", confd+"/callfilters", admin, "").List().Items)
+	for _, want := range []string{"source:external", "strategy:all-surrogates-then-all-recipients", "timeout:12", "type:hangup"} {
+		if !strings.Contains(made, want) {
+			t.Errorf("the filter has no %s: %s", want, made)
+		}
+	}
+	for name, uuid := range uuids {
+		if keys := g.Do(t, "GET", confd+"/users/"+uuid+"/funckeys", admin, "").Body; !strings.Contains(keys, `"type":"bsfilter"`) {
+			t.Errorf("%s has the keys %s", name, keys)
+		}
+	}
+
+	// The key names whom it is for, and another is picked by name.
+	o.goTo("#/confd/users/"+uuids["Bob"], "Bob")
+	o.part("Function keys")
+	o.until(`document.querySelector('table.keyed [data-name="filter_member_id"], table.keyed input[list]')?.value === 'Chief: Bob'`, "the key does not say whom it is for")
+	template := g.Do(t, "POST", confd+"/funckeys/templates", admin, `{"name":"Desk"}`).Want(201).JSON("id")
+	o.goTo(fmt.Sprint("#/confd/funckeys/templates/", template), "Desk")
+	o.press("Add a position")
+	o.script(t, `((s) => { s.value = 'bsfilter'; s.dispatchEvent(new Event('change', { bubbles: true })) })([...document.querySelectorAll('table.keyed select')].at(-1)), ''`)
+	o.until(`[...document.querySelectorAll('table.keyed tbody tr')].at(-1).querySelectorAll('datalist option').length === 1`, "those who take calls are not offered")
+	o.script(t, `((i) => { i.value = 'Chief: Bob' })([...document.querySelectorAll('table.keyed input[list]')].at(-1)), ''`)
+	o.click("section.whole form > .actions button")
+	o.reads("Saved.")
+	if keys := g.Do(t, "GET", fmt.Sprint(confd, "/funckeys/templates/", template), admin, "").Body; !strings.Contains(keys, `"filter_member_firstname":"Bob"`) {
+		t.Errorf("the keys are %s", keys)
+	}
+
+	// One who would take their own calls is refused beside the field, and nothing is left.
+	o.goTo("#/call-filter", "New call filter")
+	fill("Circle", "Ada")
+	o.press("Create")
+	o.until(`document.querySelector('main form [aria-invalid=true]')?.closest('.field').querySelector('label').textContent.startsWith('Who takes them')`, "the refusal is not beside its field")
+	if left := g.Do(t, "GET", confd+"/callfilters?search=Circle", admin, "").List().Total; left != 0 {
+		t.Errorf("what was refused has left %d filters", left)
+	}
+	for _, violation := range o.violations() {
+		t.Errorf("the page of a new filter: %s", violation)
+	}
+
+	o.goTo("#/confd/switchboards", "Switchboards")
+	o.press("New switchboard")
+	o.enter("Name", "Reception")
+	o.enter("Timeout", "90")
+	o.enter("Who takes the calls", "Bob")
+	o.hit(kb.Enter)
+	o.until(`document.querySelectorAll('.several li').length === 1`, "Bob is not taken")
+	o.choose("When nobody takes the call", "user")
+	o.enter("User", "Ada")
+	o.press("Create")
+	o.reads("Reception was created.")
+	o.until(`((text) => text.includes('They dial *38') && text.includes('Bob'))(document.querySelector('.glance').innerText)`, "it is not told how one takes a call")
+	board := g.Do(t, "GET", confd+"/switchboards", admin, "").List().Items[0]
+	if all := fmt.Sprint(board); !strings.Contains(all, "firstname:Bob") || !strings.Contains(all, "user_firstname:Ada") || !strings.Contains(all, "timeout:90") {
+		t.Errorf("the switchboard is %s", all)
+	}
+
+	// A kind of destination of which there is no object says so, and how to get one.
+	o.goTo("#/voice-menu", "New menu")
+	o.choose("Timeout destination", "queue")
+	o.until(`document.querySelector('.without')?.textContent === 'There is none yet. ' && document.querySelector('.picked:has(.without) button').textContent === 'New …'`, "a queue that is not there can be chosen")
+	o.choose("Timeout destination", "switchboard")
+	o.until(`document.querySelectorAll('main datalist option').length === 1 && !document.querySelector('.without')?.textContent`, "the switchboard is not offered")
 	o.clean(t, "while they were made", "400")
 }

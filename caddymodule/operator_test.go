@@ -70,6 +70,13 @@ func (o *operator) press(text string) {
 	})()`, text), "there is no %q to press", text)
 }
 
+// part opens a part of an object's page, unless it is shown already, and folds the others: what is open is what is asked about then.
+func (o *operator) part(title string) {
+	o.t.Helper()
+	o.until(fmt.Sprintf(`((all) => ((part) => part && (all.forEach((d) => { d.open &&= d === part; }), part.open || part.querySelector('summary').click(), true))(
+		all.find((d) => d.offsetParent && d.querySelector('summary').textContent === %q)))([...document.querySelectorAll('main details.part')])`, title), "there is no part %q", title)
+}
+
 // hit presses keys, which go to the element that has the focus.
 func (o *operator) hit(keys ...string) {
 	o.t.Helper()

@@ -67,11 +67,11 @@ func TestOperatorsConsole(t *testing.T) {
 	o.shoot(t, "6-found")
 	o.press("Ada")
 	o.until(`document.querySelector('main h1')?.textContent === 'Ada Lovelace'`, "the user's page does not open")
-	o.press("Forwards")
+	o.part("Forwards")
 	o.until(`document.querySelector('details.part[open] form')`, "the forwards are not shown")
 
 	// A function key, by the keyboard alone; the refusal of another stands in its row.
-	o.press("Function keys")
+	o.part("Function keys")
 	o.until(`document.querySelector('table.keyed')`, "the function keys are not shown")
 	o.press("Add a position")
 	o.hit("User")
@@ -100,7 +100,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.reads("reception was created.")
 	reception := o.script(t, `location.hash.split('/').at(-1)`)
 	o.see("details.part")
-	o.press("Policies")
+	o.part("Policies")
 	o.until(`document.querySelector('details.part[open] form.add')`, "the policies are not shown")
 	o.script(t, `document.querySelector('details.part[open] form.add input').focus(), ''`)
 	o.hit("reception")
@@ -187,7 +187,7 @@ func TestOperatorsConsoleAfterAChange(t *testing.T) {
 	o.goTo("#/confd/groups/"+group, "Sales")
 	for _, user := range []string{bob, carol} {
 		o.script(t, `document.getElementById('state').textContent = '', document.querySelectorAll('details.part[open]').forEach((d) => { d.open = false; }), ''`)
-		o.press("Users who are members")
+		o.part("Users who are members")
 		o.press("Add one")
 		o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open] .row')].at(-1).querySelector('input').value = %q`, user))
 		o.script(t, `document.querySelector('details.part[open] form button.primary').click(), ''`)

@@ -70,6 +70,23 @@ func init() {
 	clientIDs["list_callfilters"] = "list_call_filters"
 	words["callfilter"], words["callfilters"] = "call filter", "call filters"
 	words["/recipients/users"], words["/surrogates/users"] = "users whose calls are filtered", "users who take the calls"
+	words["CallFilter.recipients"], words["CallFilter.surrogates"], words["CallFilter.source"] = "whose calls", "who takes them", "which calls"
+	words["CallFilter.strategy"], words["CallFilter.surrogates_timeout"] = "who rings first", "seconds that each who takes them rings"
+	helps["CallFilter.surrogates_timeout"] = "Empty: as long as the called person's telephone."
+	helps["CallFilter.strategy"], helps["CallFilter.source"], helps["CallFilter.name"] = "", "", ""
+	helps["FuncKeyDestinationBsfilter.filter_member_id"] = "The key switches the filter for them."
+	helps["CallfilterUsersItem.timeout"] = "In seconds. Empty: as without a filter."
+	words["filter_member_id"] = "filter and who takes its calls"
+	words["source=all"], words["source=external"], words["source=internal"] = "all calls", "calls from outside", "calls from inside"
+	for strategy, said := range map[string]string{
+		"all-recipients-then-linear-surrogates": "the called person, then the others one after the other",
+		"all-recipients-then-all-surrogates":    "the called person, then the others at once",
+		"all-surrogates-then-all-recipients":    "the others at once, then the called person",
+		"linear-surrogates-then-all-recipients": "the others one after the other, then the called person",
+		"all":                                   "everybody at once",
+	} {
+		words["strategy="+strategy] = said
+	}
 }
 
 var callFilterDestinations = holds[CallFilter]("of_callfilter_id")

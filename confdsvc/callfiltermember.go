@@ -14,7 +14,8 @@ import (
 type KeyFilters struct {
 	keyHref
 
-	FilterMemberID ID      `json:"filter_member_id" required:"true" doc:"The number of the surrogate, which their filter shows as member_id."`
+	//nolint:lll // a tag cannot be wrapped
+	FilterMemberID ID      `json:"filter_member_id" required:"true" names:"callfilters.member_id" doc:"The number of the surrogate, which their filter shows as member_id."`
 	Firstname      *string `json:"filter_member_firstname" readOnly:"true" example:"Alice" doc:"The first name of the surrogate."`
 	Lastname       *string `json:"filter_member_lastname" readOnly:"true" example:"Martin" doc:"The last name of the surrogate."`
 }

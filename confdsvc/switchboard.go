@@ -58,6 +58,8 @@ const switchboardMembers crud.Relation[Switchboard, User] = "confd_switchboard_u
 func init() {
 	resources = append(resources, declareSwitchboards)
 	destinationKinds = append(destinationKinds, kind[ToSwitchboard]("switchboard", ""))
+	helps["Switchboard.timeout"] = "How long a call waits, in seconds. Empty: 3 hours."
+	words["Switchboard.queue_music_on_hold"], words["Switchboard.waiting_room_music_on_hold"] = "music for who waits", "music for who was put back"
 	words["feature=switchboard"] = "take a call from a switchboard"
 	for column, field := range switchboardMusic {
 		musicUses = append(musicUses, forgetsMusicIn(column, field))

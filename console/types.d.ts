@@ -90,6 +90,8 @@ interface Named {
 	service: Service;
 	path: string;
 	title: string;
+	/** It belongs to who is signed in. */
+	own?: boolean;
 	create?: Operation;
 	read?: Operation;
 	update?: Operation;
@@ -147,6 +149,8 @@ interface Part {
 	items?: string;
 	schema?: Schema;
 	parameter?: string;
+	/** There are links beside it, of which it has the order. */
+	ordered?: boolean;
 	/** The path names the object last, and the other one first. */
 	reversed?: boolean;
 }
@@ -290,6 +294,7 @@ interface PickerOptions {
 	headers?: Headings;
 	stays?: boolean;
 	makes?: boolean;
+	within?: string;
 }
 
 interface Document {

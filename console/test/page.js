@@ -171,6 +171,7 @@ export const open = () => {
 		getElementById: (id) => body.querySelector(`#${id}`),
 		querySelectorAll: (selectors) => body.querySelectorAll(selectors),
 	};
+	globalThis.matchMedia = () => ({ matches: false });
 	globalThis.location = { origin: 'https://pbx.example.com', hash: '' };
 	const stored = new Map();
 	globalThis.sessionStorage = {

@@ -1,8 +1,9 @@
 // The account of who is signed in: where they are signed in, what stays so, their password and their telephone.
-import { call, erase, me } from './api.js';
-import { bodyOf, fill, may, operation, resources, takes } from './definitions.js';
+import { call, erase, me, own, tenant } from './api.js';
+import { bodyOf, fill, idOf, may, operation, resources, takes } from './definitions.js';
 import { ask, badge, brief, grid, h, moment, put, say } from './dom.js';
 import { form, trouble } from './form.js';
+import { columnsOf, table } from './list.js';
 
 const at = (one, ...values) => one.service.prefix + fill(one.path, ...values);
 const time = (text) => h('time', { datetime: text }, moment(text));
@@ -21,7 +22,8 @@ const list = ({ title, about, none, read, end, key, columns, row, question }) =>
 	const place = h('section');
 	const draw = async () => {
 		try {
-			const { data } = await call('GET', at(read, me?.user), { query: takes(read, 'order') ? { order: 'created_at', direction: 'desc', limit: 100 } : {} });
+			const query = takes(read, 'order') ? { order: 'created_at', direction: 'desc', limit: 100 } : {},
+				{ data } = await call('GET', at(read, me?.user), { query, headers: own() });
 			put(
 				place,
 				h('h2', {}, title),
@@ -50,7 +52,7 @@ const list = ({ title, about, none, read, end, key, columns, row, question }) =>
 	const ends = async (one) => {
 		if (!(await ask(`${question(one)}?`, h('p', {}, 'Whoever uses it has to sign in again.'), 'End'))) return;
 		try {
-			await erase(at(end, me?.user, key(one)));
+			await erase(at(end, me?.user, key(one)), { headers: own() });
 			await draw();
 			say('Ended.');
 		} catch (problem) {
@@ -101,7 +103,7 @@ const password = (again) => {
 			whole: true,
 			action: 'Change the password',
 			send: async (body) => {
-				await call('PUT', at(change, me?.user), { body });
+				await call('PUT', at(change, me?.user), { body, headers: own() });
 				await again();
 				say('You have a new password. All other sessions have ended.');
 			},
@@ -123,15 +125,41 @@ const second = () =>
 		),
 	);
 
+// yours is what one has of a kind oneself, such as the numbers from which one takes no calls: the first of them.
+/** @type {(resource: any) => Promise<Element>} */
+const yours = async ({ key, title, service, path, list, items, schema, parameter, create }) => {
+	const place = h('section'),
+		add = may(create) && h('a', { class: 'button', href: `#/${key}/+new`, 'aria-label': `New: ${title}` }, 'New');
+	const draw = async () => {
+		try {
+			const { data } = await call('GET', service.prefix + path, { query: takes(list, 'limit') ? { limit: 100 } : {} }),
+				columns = columnsOf(service, schema).filter((name) => !name.startsWith('user_'));
+			put(
+				place,
+				h('header', { class: 'title' }, h('h2', {}, title), add),
+				data[items].length > 0
+					? table({ service, schema, columns, objects: data[items], link: (one) => `#/${key}/${encodeURIComponent(idOf(parameter, one))}` })
+					: h('p', { class: 'empty' }, 'There are none.'),
+				data.total > data[items].length && h('p', {}, h('a', { href: `#/${key}` }, `All ${data.total}`)),
+			);
+		} catch (problem) {
+			put(place, h('h2', {}, title), trouble(problem, draw));
+		}
+	};
+	await draw();
+	return place;
+};
+
 // telephones are the numbers and telephones of the user, if the login is that of a telephone user.
 const telephones = async () => {
 	const people = resources.get('confd/users');
 	if (!people?.read || !may(people.read, me?.user)) return '';
 	try {
-		const { data } = await call('GET', at({ ...people.read, service: people.service }, me?.user));
+		const { data } = await call('GET', at({ ...people.read, service: people.service }, me?.user), { headers: own() });
 		const place = h('section', { class: 'glance', 'aria-label': 'Telephones' });
 		(await import('./glance.js')).show(place, data, false);
-		return [h('h2', {}, 'Telephones'), place];
+		const kept = [...resources.values()].filter((r) => r.own && r.service === people.service && r.list && may(r.list));
+		return [h('h2', {}, 'Telephones'), place, !tenant && (await Promise.all(kept.map(yours)))];
 	} catch (problem) {
 		return problem.status === 404 ? '' : trouble(problem);
 	}
@@ -140,7 +168,7 @@ const telephones = async () => {
 export const show = async (main) => {
 	const users = resources.get('auth/users');
 	put(main, h('h1', { tabindex: '-1' }, 'Your account'), h('p', { 'aria-busy': 'true' }, 'Loading…'));
-	const { data: user } = await call('GET', at({ ...users?.read, service: users?.service }, me?.user));
+	const { data: user } = await call('GET', at({ ...users?.read, service: users?.service }, me?.user), { headers: own() });
 	const parts = [sessions(), staying()].filter(Boolean);
 	const address = user.emails?.find((e) => e.main) ?? user.emails?.[0];
 	const facts = [

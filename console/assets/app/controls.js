@@ -52,15 +52,17 @@ export const offered = (context, name, schema) => {
 // reference is what names another object, which one picks by its name for people.
 export const reference = (context, { resource, by, own = false }, schema, before, attributes) => {
 	const key = /^(id|uuid)$/.test(by),
+		within = !key && !(by in (resource.schema?.properties ?? {})) ? by : undefined,
 		known = own && before != null && brief(context.item) !== String(before) && (context.item.label || !resource.schema?.properties?.label) && context.item;
 	const { read, ...rest } = picker(resource, (object) => object[by], attributes, {
 		before,
 		preset: known || undefined,
+		within,
 		by: key ? undefined : by,
 		free: schema.type === 'string' && schema.format !== 'uuid' && !schema['x-among'],
 		query: schema['x-among'],
 		headers: context.tenant ? { 'Wazo-Tenant': context.tenant } : {},
-		makes: context.makes,
+		makes: context.makes && !within,
 	});
 	return {
 		...rest,

@@ -120,12 +120,13 @@ const find = (service) => {
 	const take = (path, method) =>
 		paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: accessOf(paths[path][method]) } : undefined;
 	for (const path of Object.keys(paths)) {
-		// What is one's own in the telephony is there for those alone who telephone: their pages have it.
-		if (parameters(path).length > 0 || path.startsWith('/api/') || (service.name === 'confd' && path.startsWith('/users/me/'))) continue;
+		if (parameters(path).length > 0 || path.startsWith('/api/')) continue;
 		const get = take(path, 'get'),
 			key = `${service.name}${path}`;
 		if (!get || get['x-unimplemented'] || get.parameters?.some((p) => p.in === 'query' && p.required)) continue; // what answers a question is no list
-		const base = { key, service, path, title: titles[key] ?? titleOf(path.slice(1), get, take(path, 'put')), list: undefined };
+		// What has "me" in the place of an object of a collection is one's own: the page of the account has it.
+		const own = paths[path.split('/me/')[0]]?.get !== undefined && path.includes('/me/');
+		const base = { key, service, path, own, title: titles[key] ?? titleOf(path.slice(1), get, take(path, 'put')), list: undefined };
 		const items = itemsOf(service, get);
 		if (!items) {
 			if (take(path, 'put')) resources.set(key, { ...base, document: true, read: get, update: take(path, 'put'), remove: take(path, 'delete') });
@@ -162,7 +163,9 @@ const apart = (parts) =>
 	parts
 		.filter(Boolean)
 		.map((p, _, all) =>
-			p.kind === 'replaced' && all.some((other) => other.kind === 'link' && other.title === p.title) ? { ...p, title: `${p.title}, in their order` } : p,
+			p.kind === 'replaced' && all.some((other) => other.kind === 'link' && other.title === p.title)
+				? { ...p, ordered: true, title: `${p.title}, in their order` }
+				: p,
 		);
 
 // part is what belongs to one object: a document of its own (forwards), a list (sessions), a link to objects of another resource (lines
@@ -338,7 +341,7 @@ const served = (service, name, schema) =>
 // have a key like this one, "uuid" or "id".
 export const target = (service, name, key = name) => {
 	const word = name.replace(/_(uuid|id)$/, '').replace(/\..*$/, '');
-	const candidates = [...resources.values()].filter((r) => r.service === service && r.list),
+	const candidates = [...resources.values()].filter((r) => r.service === service && r.list && !r.own),
 		path = (r) => r.path.replaceAll('-', '_');
 	const whole = candidates.find((r) => [`/${word}`, `/${word}s`, `/${word.split('_').at(-1)}s`].includes(path(r)));
 	const last = candidates.filter((r) => [word, word + 's', word.replace(/y$/, 'ies')].includes(path(r).split('/').at(-1)));

@@ -475,7 +475,10 @@ const variants = (context, schema, before, attributes, outer = []) => {
 		const [chosen, ...rest] = inside.element;
 		return box.append(h('div', { class: 'field' }, h('label', { for: id }, words(found.discriminator.propertyName)), chosen), ...rest);
 	};
-	input.addEventListener('change', show);
+	input.addEventListener('change', () => {
+		show();
+		box.querySelector('input[list]')?.dispatchEvent(new Event('focus')); // it says at once if there is none to choose
+	});
 	show();
 	return {
 		group: true,

@@ -1,7 +1,7 @@
 // A search over everything: the pages of the console, and the objects of all kinds that one may list, by their names or numbers.
 import { call } from './api.js';
 import { asking, idOf, may, resources, takes } from './definitions.js';
-import { fresh, h, later, plural, put } from './dom.js';
+import { fresh, h, later, naming, plural, put } from './dom.js';
 import { offered } from './menu.js';
 import { apart } from './picker.js';
 
@@ -9,13 +9,20 @@ const most = 4, // of one kind
 	atOnce = 6, // kinds
 	least = 2; // characters, below which too much has them
 
-// kinds are those that can be searched, in the order of the menu. What only happened is no place to go.
+// kinds are those that people search, in the order of the menu: what one can make here, and what has a name or a number by which people know it.
+// What only happened is no place to go.
 const kinds = (pages) =>
 	pages
 		.map(({ to }) => resources.get(to.slice(2)))
 		.filter(
 			/** @type {(r: Resource | undefined) => r is Collection} */ (r) =>
-				takes(r?.list, 'search') && takes(r?.list, 'limit') && r?.read && may(r.list) && !/^auth\/(audit|sessions|tokens)$/.test(r.key),
+				takes(r?.list, 'search') &&
+				takes(r?.list, 'limit') &&
+				r?.read &&
+				may(r.list) &&
+				r.create &&
+				!r.create['x-unimplemented'] &&
+				(r.schema?.['x-columns'] ?? naming).some((name) => naming.includes(name)),
 		);
 
 export const show = () => {

@@ -3,7 +3,7 @@
 import { call, erase } from './api.js';
 import { lasting, party, since, state, waits } from './asterisk.js';
 import { fill, may, operation, resources, target } from './definitions.js';
-import { ask, badge, brief, h, moment, put, say } from './dom.js';
+import { ask, badge, brief, h, moment, plural, put, say } from './dom.js';
 import { nameLater } from './shown.js';
 
 const pause = 5000; // between two looks at the telephones
@@ -189,6 +189,43 @@ export const queue = async (place, { id, extensions, members }) => {
 	const { data } = await call('GET', live.service.prefix + live.path, { query: { limit: 1, queue: id } }).catch(() => ({ data: undefined })),
 		[now] = data?.queues.items ?? [];
 	if (now) add('Now', waits(now));
+};
+
+// dialled is a code, or where there is one to be had.
+const dialled = (code) => (code ? h('b', {}, code) : ['the code is switched off (', h('a', { href: '#/confd/extensions/features' }, 'Service codes'), ')']);
+
+// switchboard tells of those who take its calls, and how they do.
+export const switchboard = (place, { incalls, members, code }) => {
+	const [list, add] = telling();
+	add('From outside', called(incalls.flatMap((of) => of.extensions ?? [])));
+	add(
+		'Who takes the calls',
+		some(members.users, (u) => to('confd/users', u.uuid, brief(u))),
+	);
+	add('How', ['They dial ', dialled(code), ': the first call that waits is theirs. A key for that number has a lamp, which is lit while calls wait.']);
+	put(place, list);
+};
+
+// filter tells whose calls a filter is for, who takes them, and how they switch it.
+export const filter = (place, { recipients, surrogates }) => {
+	const [list, add] = telling(),
+		person = (u) => to('confd/users', u.uuid, brief(u));
+	add(
+		'Whose calls',
+		some(recipients.users, (u) => [person(u), u.timeout && `, whose telephone rings for ${plural(u.timeout, 'second')}`]),
+	);
+	add(
+		'Who takes them',
+		surrogates.users.length > 0 &&
+			h(
+				'ul',
+				{},
+				surrogates.users.slice(0, named).map((u) => h('li', {}, person(u), h('span', { class: 'quiet' }, ', switched by '), dialled(u.exten))),
+				surrogates.users.length > named && h('li', {}, `and ${surrogates.users.length - named} more`),
+			),
+	);
+	add('Function keys', 'A key of the kind “Call filter” switches it too: keys are on the page of a person, or of a template.');
+	put(place, list);
 };
 
 // show puts what there is to know of a person, whom a GET of the telephone user returned, in its place: the sessions too, unless the page has

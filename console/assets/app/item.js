@@ -70,7 +70,15 @@ const about = (resource, object) => [
 ];
 
 // glances tell of a person, who may be a telephone user, a login, or both, and of what has members and numbers. Few pages need them.
-const glances = { 'confd/users': 'show', 'auth/users': 'person', 'confd/groups': 'group', 'confd/queues': 'queue', 'confd/conferences': 'group' };
+const glances = {
+	'confd/users': 'show',
+	'auth/users': 'person',
+	'confd/groups': 'group',
+	'confd/queues': 'queue',
+	'confd/switchboards': 'switchboard',
+	'confd/callfilters': 'filter',
+	'confd/conferences': 'group',
+};
 const glance = (of, object) => {
 	const place = h('section', { class: 'glance', 'aria-label': 'At one look' });
 	import('./glance.js').then((all) => all[of](place, object));
@@ -81,15 +89,20 @@ const glance = (of, object) => {
 /** @type {[string, RegExp][]} */
 const themes = [
 	['Telephones and numbers', /^(login|lines|extensions|endpoints|applications|funckeys|callerids|ranges|contexts)/],
-	['When somebody calls', /^(calls|forwards|services|fallbacks|schedules|trunks)/],
-	['Signing in', /^(emails|external|users\/password|password|sessions|tokens)/],
-	['Members, groups and rights', /^(groups|members|callers|interceptors|targets|users|callpermissions|policies)/],
+	['When somebody calls', /^(calls|forwards|services|fallbacks|schedules|trunks|blocklist)/],
+	['Signing in', /^(emails|external$|users\/password|password|sessions|tokens)/],
+	[
+		'Members, groups and rights',
+		/^(groups|members|callers|interceptors|targets|users|callpermissions|policies|agents|queues|switchboards|recipients|surrogates)/,
+	],
 	['Voicemail', /^voicemail/],
 	['More', /^/],
 ];
 
-// themed puts many parts below headings.
-const themed = (parts) => {
+// themed puts many parts below headings: first what the object has, and last what it has nothing of.
+const themed = (all) => {
+	const rank = (part) => (part.open ? 0 : part.classList.contains('none') ? 2 : 1),
+		parts = all.sort((a, b) => rank(a) - rank(b));
 	if (parts.length < 5) return parts;
 	return byTheme(themes, parts, (part) => part.getAttribute('data-name')).flatMap(([title, some]) => [h('h2', {}, title), ...some]);
 };
@@ -200,7 +213,9 @@ export const show = async (main, resource, id) => {
 				},
 			})
 		: all(resource.service, resource.schema, object);
-	const shown = resource.parts.filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
+	const shown = resource.parts.filter(
+		(part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part) && !(part.ordered && single(object, part)),
+	);
 	const parts = themed([
 		...(leadsOn(resource) ? [calls(resource, state)] : []),
 		...login.sections(resource, object, again),
@@ -213,9 +228,16 @@ export const show = async (main, resource, id) => {
 const calls = (resource, state) => {
 	const box = h('div');
 	const draw = async () => (await import('./tree.js')).show(box, resource, state.object);
+	const leads = /** @type {Paged} */ (resource).schema.properties ?? {};
 	return h(
 		'details',
-		{ class: 'part', 'data-path': 'calls', 'data-name': 'calls', toggle: (event) => event.target.open && draw() },
+		{
+			class: 'part',
+			'data-path': 'calls',
+			'data-name': 'calls',
+			open: wide() && ('choices' in leads || 'destination' in leads), // which is all that these are for
+			toggle: (event) => event.target.open && draw(),
+		},
 		h('summary', {}, 'Where calls go'),
 		box,
 	);
@@ -288,13 +310,13 @@ const past = (resource, id) => {
 	);
 };
 
-// redraw draws an object's page again, with the parts open that were open, and the focus on this part, or on the object's own form.
+// redraw draws an object's page again, with the parts open or folded that were so, and the focus on this part, or on the object's own form.
 const redraw = async (main, draw, focused) => {
-	const open = [...main.querySelectorAll('details.part[open]')].map((d) => d.dataset.path),
+	const open = new Map([...main.querySelectorAll('details.part')].map((d) => [d.dataset.path, d.open])),
 		top = window.scrollY;
 	await draw();
 	if (!main.isConnected) return; // another page was opened meanwhile
-	for (const part of main.querySelectorAll('details.part')) if (open.includes(part.dataset.path)) part.open = true;
+	for (const part of main.querySelectorAll('details.part')) part.open = open.get(part.dataset.path) ?? part.open;
 	const place = focused
 		? main.querySelector(`details.part[data-path="${CSS.escape(focused.path)}"] > summary`)
 		: main.querySelector('section.whole button[type="submit"]');
@@ -325,21 +347,49 @@ const linked = (resource, part) => part.kind === 'shown' && resource.parts.some(
 // typed is what was typed to add a link that was refused, by the link's path.
 const typed = new Map();
 
-// has tells in a few words what an object shows of a part that is not opened; undefined, if it shows nothing of it.
-const has = (object, part) => {
+// shownOf is what an object shows of a part; undefined, if it shows nothing of it.
+const shownOf = (object, part) => {
 	const inside = part.name.split('/').reduce((of, name) => of?.[name], object),
 		own = attributesOf(part).find((name, i) => i < 4 && name in object);
-	const all = inside !== undefined || part.name.includes('/') ? inside : object[own];
-	if (!Array.isArray(all)) return all === null ? 'none' : undefined;
+	return inside !== undefined || part.name.includes('/') ? inside : object[own];
+};
+
+// full reports whether something says anything: a list that has some, a destination, a forward that is on.
+const full = (value) => {
+	if (value == null || value === '' || value === false) return false;
+	if (typeof value !== 'object') return true;
+	if (Array.isArray(value)) return value.length > 0;
+	return 'enabled' in value ? Boolean(value.enabled) : Object.entries(value).some(([name, v]) => name !== 'href' && full(v));
+};
+
+// has tells in a few words what an object shows of a part that is not opened; undefined, if it shows nothing of it.
+const has = (object, part) => {
+	const all = shownOf(object, part);
+	if (all === undefined) return undefined;
+	if (!full(all)) return 'none';
+	if (!Array.isArray(all)) return (all.id ?? all.uuid) === undefined ? undefined : brief(all);
 	const text = brief(all);
 	return /[0-9a-f]{8}-[0-9a-f]{4}-/.test(text) ? String(all.length) : text || 'none'; // a name that nobody reads
 };
+
+// single reports whether an object has one of a part at most, which has no order.
+const single = (object, part) => shownOf(object, part)?.length < 2;
+
+// wide are the screens that have room for what an object has, beside its form.
+const wide = () => matchMedia('(min-width: 1200px)').matches;
 
 // section is one part of an object. It is fetched when it is opened.
 export const section = (page) => {
 	const { part } = page,
 		box = h('div', {}, h('p', {}, 'Loading…')),
-		summary = h('summary', { 'data-has': has(page.state.object, part) }, part.title);
+		summary = h('summary', { 'data-begin': part.kind === 'document' ? 'Set' : 'Add' }, part.title);
+	// tell shows beside the title what the object has of the part; what it has nothing of is a line with which one begins.
+	const tell = () => {
+		const said = has(page.state.object, part);
+		if (said === undefined) summary.removeAttribute('data-has');
+		else summary.setAttribute('data-has', said);
+		element.classList.toggle('none', said === 'none');
+	};
 	const draw = async () => {
 		try {
 			put(box, await contents[part.kind]({ ...page, changed }));
@@ -350,7 +400,7 @@ export const section = (page) => {
 	// changed shows what a change has made of the part. If somebody else has changed the object meanwhile, the page is drawn anew.
 	const changed = async (said) => {
 		if (await page.renew(attributesOf(part))) {
-			summary.setAttribute('data-has', has(page.state.object, part) ?? '');
+			tell();
 			await draw();
 			summary.focus({ preventScroll: true });
 		} else {
@@ -359,6 +409,8 @@ export const section = (page) => {
 		say(said);
 	};
 	const element = h('details', { class: 'part', 'data-path': part.path, 'data-name': part.name, toggle: () => element.open && draw() }, summary, box);
+	tell();
+	element.open = wide() && full(shownOf(page.state.object, part));
 	return element;
 };
 
@@ -390,7 +442,7 @@ const contents = {
 			part.title,
 			await listed(at(resource, part, id), part.get, part.items),
 			(objects) => {
-				if (objects.length === 0) return h('p', { class: 'empty' }, 'There are none.');
+				if (objects.length === 0) return h('p', { class: 'quiet' }, 'There are none.');
 				if (typeof objects[0] !== 'object')
 					return h(
 						'ul',
@@ -400,7 +452,7 @@ const contents = {
 				return table({
 					service,
 					schema: part.schema,
-					columns: columnsOf(service, part.schema),
+					columns: columnsOf(service, part.schema).filter((name) => !name.startsWith(`${resource.path.slice(1).replace(/s$/, '')}_`)), // which is this object
 					objects,
 					pick: ends,
 					link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`),
@@ -567,8 +619,8 @@ const attributesOf = (part) => {
 const linkedTo = async (resource, part, of, object) => {
 	if (part.source) return [part.source, true];
 	const names = attributesOf(part).slice(0, 4),
-		own = names.find((name) => name in object);
-	if (own) return [kept([object[own]].flat().filter(Boolean)), true];
+		own = shownOf(object, part);
+	if (own !== undefined) return [kept([own].flat().filter(Boolean)), true];
 	const [id, key] =
 		names
 			.flatMap((name) => [

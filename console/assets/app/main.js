@@ -3,7 +3,6 @@ import { call, changes, leavePage, me, own, requests, resume, signIn, signOut, t
 import { load, may, resources } from './definitions.js';
 import { arrive, ask, brief, h, lead, put, say } from './dom.js';
 import { trouble } from './form.js';
-import * as item from './item.js';
 import * as list from './list.js';
 import * as menu from './menu.js';
 import { picker, settled } from './picker.js';
@@ -148,6 +147,7 @@ const tenantChooser = (tenants, data) => {
 
 // What few pages need is loaded when one of them is opened.
 const access = () => import('./access.js');
+const item = () => import('./item.js');
 const pages = {
 	who: async (...values) => (await access()).who(...values),
 	why: async (...values) => (await access()).why(...values),
@@ -252,13 +252,13 @@ const page = (place, words, query) => {
 	if (words.length === 0) return start.show(place);
 	if (words.length === 1 && pages[words[0]]) return pages[words[0]](place, query);
 	const whole = resources.get(words.join('/'));
-	if (whole?.document) return item.document(place, whole);
+	if (whole?.document) return item().then(({ document }) => document(place, whole));
 	if (whole) return list.show(place, whole, query);
 	const resource = resources.get(words.slice(0, -1).join('/')),
 		id = words.at(-1);
 	if (resource?.key === 'auth/policies') return access().then(({ policy }) => policy(place, resource, id === '+new' ? '' : id));
-	if (resource?.create && id === '+new') return item.create(place, resource);
-	if (resource?.itemPath && resource.read) return item.show(place, resource, id);
+	if (resource?.create && id === '+new') return item().then(({ create }) => create(place, resource));
+	if (resource?.itemPath && resource.read) return item().then(({ show }) => show(place, resource, id));
 	return put(place, h('h1', { tabindex: '-1' }, 'No such page'), h('p', {}, h('a', { href: '#/' }, 'To the start')));
 };
 

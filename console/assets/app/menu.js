@@ -24,7 +24,7 @@ const places = [
 	[
 		'Groups',
 		'M5.5 7.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5M1 13.5a4.5 4.5 0 0 1 9 0M10.5 2.7a2.5 2.5 0 0 1 0 4.6M12 9.5a4.5 4.5 0 0 1 3 4',
-		['confd/groups', 'confd/queues', 'confd/agents', 'confd/callfilters', 'confd/switchboards', 'confd/callpickups', 'confd/pagings'],
+		['confd/groups', 'confd/queues', 'confd/agents', 'confd/switchboards', 'confd/callfilters', 'confd/callpickups', 'confd/pagings'],
 	],
 	['Incoming', 'M13.5 2.5 3 13M3 6v7h7', ['confd/incalls']],
 	['Outgoing', 'M3 13 13.5 2.5M6.5 2.5h7v7', ['confd/outcalls', 'confd/trunks', 'confd/callpermissions', 'confd/emergency-numbers']],
@@ -83,6 +83,8 @@ export const makers = {
 	'ring-group': { key: 'confd/groups', title: 'New ring group' },
 	'incoming-number': { key: 'confd/incalls', title: 'New incoming number' },
 	queue: { key: 'confd/queues', title: 'New queue' },
+	switchboard: { key: 'confd/switchboards', title: 'New switchboard' },
+	'call-filter': { key: 'confd/callfilters', title: 'New call filter' },
 	'conference-room': { key: 'confd/conferences', title: 'New conference room' },
 	'voice-menu': { key: 'confd/ivr', title: 'New menu' },
 	'opening-hours': { key: 'confd/schedules', title: 'New opening hours' },
@@ -113,7 +115,7 @@ export const offered = () => {
 	return all.filter((one, i) => all.findIndex(({ to }) => to === one.to) === i);
 };
 
-const usable = (r) => may(r?.list ?? r?.read);
+const usable = (r) => !r?.own && may(r?.list ?? r?.read);
 const of = (r) => page(`#/${r.key}`, r.title);
 // usedBy returns a page of a place, if the token can use it.
 const usedBy = (one) => (typeof one !== 'string' ? one.offered() && one : usable(resources.get(one)) && of(resources.get(one)));

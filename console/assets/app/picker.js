@@ -1,6 +1,6 @@
 // A field in which one picks an object by its name, and which sends what identifies the object.
 import { call, me, tenant } from './api.js';
-import { asking, fill, may, takes } from './definitions.js';
+import { asking, fill, may, takes, whom } from './definitions.js';
 import { brief, fresh, h, later, put, say } from './dom.js';
 
 // objectBy reads the object that has a value of an attribute, or of its key; undefined, if it cannot be asked for.
@@ -35,12 +35,27 @@ export const apart = (objects, keyOf) =>
 		return { object, name: alone || numbers === name ? name : `${name} (${numbers || keyOf(object)})` };
 	});
 
+// gets says how one gets an object of a kind of which there is none.
+const gets = (resource) => (may(resource.create) ? [h('a', { href: `#/${resource.key}` }, resource.title), ' has them.'] : `Ask ${whom()} for one.`);
+
+// inside returns what has an attribute anywhere in an object.
+const inside = (object, by) =>
+	Object.values(object).flatMap((v) =>
+		Array.isArray(v) ? v.flatMap((one) => (one?.[by] === undefined ? inside(one ?? {}, by) : one)) : v && typeof v === 'object' ? inside(v, by) : [],
+	);
+
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
 // Enter takes the only object that has a part of its name typed. Read returns an Error for a name that no object has,
-// unless any text may be sent. Makes says that a new object may be made for it.
+// unless any text may be sent. Makes says that a new object may be made for it; within is the attribute by
+// which what is picked is found inside of the objects, as the surrogates of filters are.
 /** @type {(resource: Collection, valueOf: (object: any) => any, attributes: any, options?: PickerOptions) => Picker} */
-export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {}, stays = false, makes = false } = {}) => {
+export const picker = (
+	resource,
+	valueOf,
+	attributes,
+	{ before, preset, by, free = false, query = {}, headers = {}, stays = false, makes = false, within } = {},
+) => {
 	const values = new Map(); // by what is shown
 	const learn = ({ object, name }) => {
 		const value = valueOf(object),
@@ -61,18 +76,25 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 	});
 	const search = async (text) => {
 		const { data } = await call('GET', resource.service.prefix + resource.path, {
-			query: { ...query, ...asking(resource, ['lines', by]), limit: 30, search: text },
+			query: within ? { limit: 1000 } : { ...query, ...asking(resource, ['lines', by]), limit: 30, search: text },
 			headers,
 			stays,
 		});
-		return learnAll(data[resource.items]);
+		const found = data[resource.items];
+		if (!within) return learnAll(found);
+		const all = found.flatMap((object) => inside(object, within).map((one) => ({ name: `${brief(object)}: ${brief(one)}`, [within]: one[within] })));
+		return learnAll(all).filter((name) => name.toLowerCase().includes(text.toLowerCase()));
 	};
+	const none = h('small', { class: 'without', role: 'status' });
 	const suggest = async () => {
 		if (!input.isConnected) return; // the page was left
+		const text = values.has(input.value) ? '' : input.value,
+			found = await search(text);
 		put(
 			list,
-			(await search(values.has(input.value) ? '' : input.value)).map((value) => h('option', { value })),
+			found.map((value) => h('option', { value })),
 		);
+		if (text === '' && !free) put(none, found.length === 0 && ['There is none yet. ', button ? '' : gets(resource)]);
 	};
 	const quietly = () => suggest().catch(() => put(list));
 	// anew makes an object, and takes it.
@@ -81,6 +103,7 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 		input.focus();
 		if (!made) return;
 		[input.value] = learnAll([made]);
+		put(none);
 		for (const name of ['input', 'change']) input.dispatchEvent(new Event(name, { bubbles: true }));
 	};
 	// A new object is of the tenant that the page acts in.
@@ -116,7 +139,15 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 		[input.value] = found;
 		input.dispatchEvent(new Event('change'));
 	});
-	if (before != null && before !== '' && !preset) {
+	if (within && before != null) {
+		search('').then(
+			() => {
+				const name = [...values.keys()].find((one) => values.get(one) === before);
+				if (name && input.value === String(before)) input.value = name;
+			},
+			() => {},
+		);
+	} else if (before != null && before !== '' && !preset) {
 		objectBy(resource, by, before, { headers, stays }).then(
 			(found) => {
 				if (found && input.value === String(before)) [input.value] = learnAll([found]);
@@ -126,7 +157,7 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
 	}
 	return {
 		input,
-		element: button ? h('div', { class: 'picked' }, input, list, button) : [input, list],
+		element: button ? h('div', { class: 'picked' }, input, list, button, none) : [input, list, none],
 		shows: (text) => values.has(text),
 		search,
 		read: () => {

@@ -6,14 +6,21 @@ import { h, later, put } from './dom.js';
 export const roles = [
 	{
 		name: 'Receptionist',
-		about: 'sees people, groups and numbers, and sets forwards and do not disturb of everybody',
+		about: 'sees people, numbers, groups, queues, switchboards and filters, and sets forwards and do not disturb of everybody',
 		acl: [
 			'confd.users.read',
 			'confd.users.*.read',
 			'confd.users.*.forwards.#',
 			'confd.users.*.services.#',
+			'!confd.users.export.read',
 			'confd.groups.read',
 			'confd.groups.*.read',
+			'confd.queues.read',
+			'confd.queues.*.read',
+			'confd.switchboards.read',
+			'confd.switchboards.*.read',
+			'confd.callfilters.read',
+			'confd.callfilters.*.read',
 			'confd.extensions.read',
 			'confd.incalls.read',
 		],

@@ -1,7 +1,7 @@
 // The pages of the work: each makes what a person means, of several objects, by one form and one request: all of it, or nothing.
-import { call } from './api.js';
+import { call, erase } from './api.js';
 import { bodyOf, fill, idOf, may, mayDo, operation, resources, takes } from './definitions.js';
-import { h, lead, put } from './dom.js';
+import { brief, h, lead, put } from './dom.js';
 import { fields, labelled } from './fields.js';
 import { form, refused } from './form.js';
 import { reveal } from './login.js';
@@ -16,10 +16,20 @@ const asked = (service, properties, required = []) => {
 	return fields({ service, makes: true }, { properties, required }, undefined, []).sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
 };
 
-// picked is a field of several objects of a kind, in an order, if one may list them.
-const picked = (name, label, key, valueOf, note) => {
+// some is a control of several objects, in an order: one at least, unless there is nothing to say where there is none.
+const some = (of, valueOf, attributes, missing) => {
+	const control = several(/** @type {Collection} */ (of), valueOf, attributes);
+	const read = () => {
+		const value = control.read();
+		return missing && value.length === 0 ? new Error(missing) : value;
+	};
+	return { ...control, read };
+};
+
+// picked is a field of several objects of a kind, if one may list them.
+const picked = (name, label, key, valueOf, note, missing = '') => {
 	const of = resources.get(key);
-	return of && may(of.list) ? [labelled(name, label, (attributes) => several(/** @type {Collection} */ (of), valueOf, attributes), { note })] : [];
+	return of && may(of.list) ? [labelled(name, label, (attributes) => some(of, valueOf, attributes, missing), { note, required: Boolean(missing) })] : [];
 };
 
 const numbers = (one) => (one ? { extensions: [one] } : {});
@@ -82,12 +92,9 @@ const ways = async () => {
 	if (!trunks || !may(trunks.list)) return [];
 	const none = (await firstPage(trunks, { limit: 1 })).length === 0;
 	const pick = (attributes) => {
-		const control = several(/** @type {Collection} */ (trunks), (t) => t.id, attributes);
-		const read = () => {
-			const value = control.read();
-			return value.length === 0 ? new Error(none ? 'There is no trunk by which calls could go: make one first.' : 'Choose a trunk by which calls go.') : value;
-		};
-		return { ...control, element: none ? [control.element, h('a', { class: 'button', href: '#/trunk' }, makers.trunk.title)] : control.element, read };
+		const missing = none ? 'There is no trunk by which calls could go: make one first.' : 'Choose a trunk by which calls go.',
+			control = some(trunks, (t) => t.id, attributes, missing);
+		return { ...control, element: none ? [control.element, h('a', { class: 'button', href: '#/trunk' }, makers.trunk.title)] : control.element };
 	};
 	return [
 		labelled('trunks', 'Trunks', pick, { required: true, note: none ? 'There is none yet.' : 'In the order in which they are tried. Type a name, and Enter.' }),
@@ -146,8 +153,39 @@ const pagingNumber = (service, schema) => {
 
 const users = (uuids = []) => ({ users: uuids.map((uuid) => ({ uuid })) });
 
+// untaken is the field of where calls go that nobody takes, as the operation that changes it has it.
+const untaken = (service, id) =>
+	mayDo(id)
+		? asked(service, { noanswer_destination: { ...bodyOf(service, operation(id)).properties?.noanswer_destination, title: 'When nobody takes the call' } })
+		: [];
+const goesOn = (path, destination) => destination && { method: 'PUT', path: `${path}/fallbacks`, body: { noanswer_destination: destination } };
+
+// nextKey is the first position behind the function keys of a user.
+const nextKey = (keys) => Math.max(0, ...Object.keys(keys).map(Number)) + 1;
+
+// filterKeys are the operations that give a key by which they switch a filter to all who are in it.
+const filterKeys = async ({ service: { prefix } }, path) => {
+	const { recipients, surrogates } = (await call('GET', prefix + path)).data,
+		given = new Map();
+	for (const { uuid } of [...recipients.users, ...surrogates.users]) given.set(uuid, { ...(await call('GET', `${prefix}/users/${uuid}/funckeys`)).data.keys });
+	const operations = [];
+	for (const { uuid, member_id: member } of surrogates.users)
+		for (const who of [...recipients.users.map((one) => one.uuid), uuid]) {
+			const keys = given.get(who),
+				position = nextKey(keys);
+			keys[position] = true;
+			operations.push({
+				method: 'PUT',
+				path: `/users/${who}/funckeys/${position}`,
+				body: { blf: true, destination: { type: 'bsfilter', filter_member_id: member } },
+			});
+		}
+	return operations;
+};
+
 // works are the pages by their addresses: which attributes of the objects that they make they ask for, and which fields of their own they
-// have, above these and below. Body makes the request of the values, and beside what else changes with it; said is what is told of it then.
+// have, above these and below. Body makes the request of the values, and beside what else changes with it; after are lists of what changes once
+// there is the object, each made of its path when the one before is done. Said is what is told of it then.
 const works = {
 	telephone: {
 		about: 'A person with a telephone: its login is shown next.',
@@ -176,11 +214,73 @@ const works = {
 		said: ({ label, number: one }) => `${label} was created${withNumber(one)}.`,
 	},
 	queue: {
-		about: 'A number at which callers wait until somebody is free. Who takes the calls is chosen on its page.',
+		about: 'A number at which callers wait until somebody is free.',
 		names: ['label', 'name', 'timeout', 'music_on_hold'],
-		below: async () => [await number({ type: 'internal', of: 'queue_ranges', fresh: 'Inside' })],
-		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
+		below: async (service) => [
+			await number({ type: 'internal', of: 'queue_ranges', fresh: 'Inside' }),
+			...picked('agents', 'Agents', 'confd/agents', (a) => a.id, 'Who take its calls while they are logged in. Type a name, and Enter.'),
+			...picked('members', 'Users', 'confd/users', (u) => u.uuid, 'Who take its calls at any time.'),
+			...untaken(service, 'update_queue_fallback'),
+		],
+		body: ({ number: one, agents: _, members: __, noanswer_destination: ___, ...rest }) => ({ ...rest, ...numbers(one) }),
+		after: [
+			(path, { agents = [], members = [], noanswer_destination: to }) => [
+				...agents.map((id) => ({ method: 'PUT', path: `${path}/members/agents/${id}`, of: 'agents' })),
+				...members.map((uuid) => ({ method: 'PUT', path: `${path}/members/users/${uuid}`, of: 'members' })),
+				goesOn(path, to),
+			],
+		],
 		said: ({ label, name, number: one }) => `${label || name} was created${withNumber(one)}.`,
+	},
+	switchboard: {
+		about: 'Where calls wait, as many as there are, until one of several people takes the first of them.',
+		names: ['name', 'timeout', 'queue_music_on_hold'],
+		below: async (service) => [
+			...picked('members', 'Who takes the calls', 'confd/users', (u) => u.uuid, 'Its page tells what they dial for it. Type a name, and Enter.'),
+			...untaken(service, 'update_switchboard_fallback'),
+		],
+		body: ({ members, noanswer_destination: _, ...rest }) => ({ ...rest, members: users(members) }),
+		after: [(path, { noanswer_destination: to }) => [goesOn(path, to)]],
+		said: ({ name }) => `${name} was created. An incoming number can lead to it.`,
+	},
+	'call-filter': {
+		about: 'Lets some take the calls of another first, as secretaries do. Each of them switches it on and off.',
+		names: ['strategy', 'source', 'surrogates_timeout'],
+		above: async (service, { properties: { name } }) => [
+			...asked(
+				service,
+				{
+					name,
+					recipient: { type: 'string', title: 'Whose calls', 'x-ref': 'users.uuid' },
+					timeout: { type: 'integer', title: 'Seconds that their telephone rings', minimum: 1, description: 'Empty: as without a filter.' },
+				},
+				['name', 'recipient'],
+			),
+			...picked(
+				'surrogates',
+				'Who takes them',
+				'confd/users',
+				(u) => u.uuid,
+				'In the order in which they ring. Type a name, and Enter.',
+				'Choose who takes the calls.',
+			),
+		],
+		below: async (service) => [
+			...untaken(service, 'update_call_filter_fallback'),
+			...asked(service, {
+				keys: { type: 'boolean', title: 'With a function key for each of them', description: 'It switches the filter, and its lamp is lit while it is on.' },
+			}),
+		],
+		body: ({ recipient: _, timeout: __, surrogates: ___, noanswer_destination: ____, keys: _____, ...rest }) => rest,
+		after: [
+			(path, { recipient: uuid, timeout, surrogates, noanswer_destination: to }) => [
+				{ method: 'PUT', path: `${path}/recipients/users`, body: { users: [{ uuid, ...(timeout && { timeout }) }] }, of: 'recipient' },
+				{ method: 'PUT', path: `${path}/surrogates/users`, body: users(surrogates), of: 'surrogates' },
+				goesOn(path, to),
+			],
+			(path, { keys }, resource) => (keys ? filterKeys(resource, path) : []),
+		],
+		said: ({ name }) => `${name} was created. Who takes the calls switches it on, by a key or by the code that is told here.`,
 	},
 	'incoming-number': {
 		about: 'A number that is called from outside, and where its calls go.',
@@ -279,22 +379,45 @@ const works = {
 	},
 };
 
-// make makes an object with all that is in it, and does what else changes with it: all of it, or nothing.
-/** @type {(resource: any, body: any, beside: any[]) => Promise<any>} */
-const make = async ({ service: { prefix }, path, create }, body, beside) => {
-	const recursive = takes(create, 'recursive') ? 'true' : '';
-	if (beside.length === 0) return (await call('POST', prefix + path, { query: { recursive }, body })).data;
+// together does operations as one: all of them, or none. What is said of the first one's body, or of one that is about a field (of), is said
+// beside the fields, and of the others below them. It returns what each has made.
+const together = async (prefix, operations) => {
+	if (operations.length === 0) return [];
 	try {
-		const operations = [{ method: 'POST', path: `${path}?recursive=${recursive}`, body }, ...beside];
-		return (await call('POST', `${prefix}/bulk`, { body: { operations } })).data.results[0].body;
+		if (operations.length === 1) return [(await call(operations[0].method, prefix + operations[0].path, { body: operations[0].body })).data];
+		const { data } = await call('POST', `${prefix}/bulk`, { body: { operations: operations.map(({ of: _, ...operation }) => operation) } });
+		return data.results.map(({ body }) => body);
 	} catch (problem) {
-		// What is said of the first operation's body is said beside the fields, and of the others below them.
-		if (problem.parts?.some((p) => p.path[0] === 'operations')) {
-			problem.messages = problem.parts.map((p) => p.detail);
-			problem.parts = problem.parts.map(({ path: [, at, , ...inside], detail }) => ({ path: at === '0' ? inside : [], detail }));
-		}
+		if (problem.parts?.some((p) => p.path[0] === 'operations')) problem.messages = problem.parts.map((p) => p.detail);
+		problem.parts = problem.parts?.map(({ path, detail }) => {
+			const [at, inside] = path[0] === 'operations' ? [path[1], path.slice(3)] : ['0', path],
+				of = operations[Number(at)]?.of;
+			return { path: of ? [of] : at === '0' ? inside : [], detail };
+		});
+		if (operations.length === 1 && operations[0].of && problem.parts?.length === 0)
+			problem.parts = problem.messages?.map((detail) => ({ path: [operations[0].of], detail }));
 		throw problem;
 	}
+};
+
+// make makes an object with all that is in it, and does what else changes with it: all of it, or nothing. What is done once it is there takes
+// it away again if it is refused.
+/** @type {(resource: any, work: any, values: any) => Promise<any>} */
+const make = async (resource, { body, beside, after = [] }, values) => {
+	const { prefix } = resource.service,
+		{ path, create } = resource;
+	const whole = { method: 'POST', path: takes(create, 'recursive') ? `${path}?recursive=true` : path, body: body(values) },
+		[made] = await together(prefix, [whole, ...((await beside?.(values)) ?? [])]),
+		one = fill(resource.itemPath, idOf(resource.parameter, made));
+	try {
+		for (const step of after) await together(prefix, (await step(one, values, resource)).filter(Boolean));
+	} catch (problem) {
+		await erase(prefix + one).catch((left) => {
+			problem.messages?.push(`${brief(made)} is there now, without the rest: ${left.message}`);
+		});
+		throw problem;
+	}
+	return made;
 };
 
 // maker is the form of an address. Done gets the object that it has made, and what is told of it.
@@ -312,7 +435,7 @@ export const maker = async (address, done) => {
 		more: below,
 		action: 'Create',
 		send: async (values) => {
-			done(await make(resource, work.body(values), (await work.beside?.(values)) ?? []), work.said(values));
+			done(await make(resource, work, values), work.said(values));
 		},
 	});
 };
