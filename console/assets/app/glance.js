@@ -176,10 +176,11 @@ export const queue = async (place, { id, extensions, members }) => {
 	const [list, add] = telling(),
 		live = operation('read_asterisk');
 	add('Numbers', called(extensions));
-	add(
-		'Agents',
-		some(members.agents, (a) => to('confd/agents', a.id, brief(a))),
-	);
+	if (may(resources.get('confd/agents')?.read))
+		add(
+			'Agents',
+			some(members.agents, (a) => to('confd/agents', a.id, brief(a))),
+		);
 	add(
 		'Users',
 		some(members.users, (u) => to('confd/users', u.uuid, brief(u))),
@@ -189,6 +190,23 @@ export const queue = async (place, { id, extensions, members }) => {
 	const { data } = await call('GET', live.service.prefix + live.path, { query: { limit: 1, queue: id } }).catch(() => ({ data: undefined })),
 		[now] = data?.queues.items ?? [];
 	if (now) add('Now', waits(now));
+};
+
+// trunk tells by which endpoint one reaches the other side, what goes there, and how it is now.
+export const trunk = async (place, { id, endpoint_sip: sip, endpoint_iax: iax, endpoint_custom: custom, outcalls = [] }) => {
+	const [list, add] = telling(),
+		asked = operation('get_trunk_status');
+	add('By', (sip && to('confd/endpoints/sip', sip.uuid, brief(sip))) ?? (iax && to('confd/endpoints/iax', iax.id, brief(iax))) ?? (custom && brief(custom)));
+	add('Outgoing calls', outcalls.length > 0 && many(outcalls.map((o) => to('confd/outcalls', o.id, brief(o)))));
+	put(place, list);
+	const now = asked && may(asked, id) && (await quietly(asked.service.prefix + fill(asked.path, id)));
+	if (!now) return;
+	const said = [
+		!now.loaded && badge('Not live yet', 'warn'),
+		now.registered != null && (now.registered ? badge('Registered', 'good') : badge('Not registered', 'bad')),
+		now.reachable != null && (now.reachable ? badge('Reachable', 'good') : badge('Unreachable', 'bad')),
+	].filter(Boolean);
+	add('Now', said.length > 0 ? said.flatMap((one, i) => [i > 0 && ' ', one]) : 'It does not register, and is not asked whether it answers.');
 };
 
 // dialled is a code, or where there is one to be had.

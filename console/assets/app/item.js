@@ -78,6 +78,7 @@ const glances = {
 	'confd/switchboards': 'switchboard',
 	'confd/callfilters': 'filter',
 	'confd/conferences': 'group',
+	'confd/trunks': 'trunk',
 };
 const glance = (of, object) => {
 	const place = h('section', { class: 'glance', 'aria-label': 'At one look' });
@@ -351,7 +352,7 @@ const typed = new Map();
 const shownOf = (object, part) => {
 	const inside = part.name.split('/').reduce((of, name) => of?.[name], object),
 		own = attributesOf(part).find((name, i) => i < 4 && name in object);
-	return inside !== undefined || part.name.includes('/') ? inside : object[own];
+	return inside ?? object[own];
 };
 
 // full reports whether something says anything: a list that has some, a destination, a forward that is on.
@@ -382,7 +383,7 @@ const wide = () => matchMedia('(min-width: 1200px)').matches;
 export const section = (page) => {
 	const { part } = page,
 		box = h('div', {}, h('p', {}, 'Loading…')),
-		summary = h('summary', { 'data-begin': part.kind === 'document' ? 'Set' : 'Add' }, part.title);
+		summary = h('summary', { 'data-begin': may(part.put ?? part.post, page.id) && (part.kind === 'document' ? 'Set' : 'Add') }, part.title);
 	// tell shows beside the title what the object has of the part; what it has nothing of is a line with which one begins.
 	const tell = () => {
 		const said = has(page.state.object, part);

@@ -113,7 +113,7 @@ export const sections = (resource, object, again) => {
 			return h(
 				'details',
 				{ class: 'part', 'data-path': own, 'data-name': 'login', open, toggle: (event) => event.target.open && draw() },
-				h('summary', {}, `Login of the telephone ${name ?? ''}`),
+				h('summary', {}, `Login of the ${resource.key === 'confd/trunks' ? 'other side' : 'telephone'} ${name ?? ''}`),
 				box,
 			);
 		});
