@@ -70,7 +70,9 @@ func TestRealOutgoingCalls(t *testing.T) {
 		read[confdsvc.CallPermission](t, `{"id": 3, "tenant_uuid": "`+acme+`", "name": "Far", "mode": "deny", "enabled": true, "password": "55", "extensions": ["0001X.", "_0001X."]}`),
 		read[confdsvc.CallPermission](t, `{"id": 4, "tenant_uuid": "`+acme+`", "name": "Nobody", "mode": "deny", "enabled": true, "extensions": ["0666"]}`),
 	}
-	s.UserCallPermissions = map[confdsvc.ID][]confdsvc.ID{2: {1, 2, 5}, 3: {3}}
+	s.CallPermissions = append(s.CallPermissions,
+		read[confdsvc.CallPermission](t, `{"id": 6, "tenant_uuid": "`+acme+`", "name": "Sales", "mode": "deny", "enabled": true, "extensions": ["0777"]}`))
+	s.UserCallPermissions, s.GroupCallPermissions = map[confdsvc.ID][]confdsvc.ID{2: {1, 2, 5}, 3: {3}}, map[string][]confdsvc.ID{sales: {6}}
 	a, first, second := startCarriers(t, s)
 	s.Outcalls[0].CallPermissions = []confdsvc.OutcallPermission{{CallPermissionRef: confdsvc.CallPermissionRef{ID: 4}}}
 	a.set(s)
@@ -129,6 +131,8 @@ func TestRealOutgoingCalls(t *testing.T) {
 
 	call("bob", "0666", 403, nil)
 	call("dave", "0666", 403, nil)    // of the outgoing call
+	call("alice", "0777", 403, nil)   // of a group that she is in
+	call("dave", "0777", 200, first)  // he is in none
 	call("bob", "009002", 403, nil)   // for good, although other digits lift another refusal of it
 	call("bob", "009001", 200, first) // allowed by another
 	rest("what a user may not")
