@@ -178,6 +178,7 @@ func (p *plan) enterTeam(named leftout.Omission, subroutine *string, schedule co
 		{"Set", "__RINGFENCE_GROUP=" + member},
 		{"Set", `__RINGFENCE_CALLER=${IF($["${WAZO_USERUUID}" = ""]?${RINGFENCE_CALLER}:${WAZO_USERUUID})}`},
 		{"Gosub", "ringfence-record,s,1(,3)"},
+		{"Set", "__RINGFENCE_ANNOUNCED=${RINGFENCE_ANNOUNCES}"},
 	}...)
 }
 

@@ -110,8 +110,17 @@ func TestRealCallRecords(t *testing.T) {
 		t.Errorf("the recordings are %q, want %q: %v", names, recorded(), err)
 	}
 
-	// Both sides hear what the tenant announces when somebody starts to record by a key, and when they stop.
+	// Who is called by a group hears it as well, if the one who calls records that.
 	a.store(bob, "callrecord", "0")
+	a.store(alice, "callrecord", "3")
+	if _, got := phones[0].dial("200"); got != 200 {
+		t.Fatalf("alice dials 200: %d", got)
+	}
+	a.said("Playing 'beep")
+	a.rest("alice dials 200", "answer", phones)
+	a.store(alice, "callrecord", "0")
+
+	// Both sides hear what the tenant announces when somebody starts to record by a key, and when they stop.
 	calls()
 	phones[0].current().press("*3")
 	a.said("Playing 'beep")
