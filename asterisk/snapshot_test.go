@@ -148,7 +148,7 @@ func TestWhatTheAPIStoresIsWritten(t *testing.T) {
 		if snapshot, err = snapshots.Read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if many := statements.Load(); many != few || few > 100 {
+		if many := statements.Load(); many != few || few > 80 {
 			t.Errorf("%d statements for 2 users, %d for 22", few, many)
 		}
 		again, err := snapshots.Read(t.Context())

@@ -89,9 +89,6 @@ var (
 	outcallPattern = regexp.MustCompile(`^_?\+?[*#0-9_XxZzNn\[\].!-]*$`)
 )
 
-// numberRules refuse a new number of an extension. The file of what may have numbers without extensions adds its own.
-var numberRules []func(ctx context.Context, c store.Conn, x *Extension) error
-
 // enableExtension reads the attribute that older clients send instead of enabled.
 func enableExtension(_ context.Context, _ store.Conn, change *crud.Change[Extension]) error {
 	if change.Sent.Has("commented") && !change.Sent.Has("enabled") {
@@ -124,13 +121,8 @@ func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Exten
 		e.ID = rest.BareError
 		return e
 	}
-	for _, rule := range numberRules {
-		if err := rule(ctx, c, x); err != nil {
-			return err
-		}
-	}
-	if old == nil {
-		return nil
+	if err := isUntaken(ctx, c, x); err != nil || old == nil {
+		return err
 	}
 	use, err := useOf(ctx, c, x)
 	if err != nil || use == nil {

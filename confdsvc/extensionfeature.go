@@ -1,6 +1,7 @@
 package confdsvc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,7 +25,6 @@ type ExtensionFeature struct {
 
 func init() {
 	resources = append(resources, declareExtensionFeatures)
-	numberRules = append(numberRules, isNoFeature)
 }
 
 func declareExtensionFeatures(e *crud.Engine) {
@@ -63,20 +63,17 @@ func featuresOn(ctx context.Context, c store.Conn) ([]*ExtensionFeature, error) 
 func isNoCode(ctx context.Context, c store.Conn, number, field string) error {
 	features, err := featuresOn(ctx, c)
 	for _, f := range features {
-		if begins := f.begins(); f.Exten == number || begins != "" && strings.HasPrefix(number, begins) {
-			return apierr.New(apierr.Invalid, "'%s' is dialled for the service %s: choose another number", number, f.Feature).On(field)
-		}
+		err = cmp.Or(err, f.leaves(number, field))
 	}
 	return err
 }
 
-// isNoFeature refuses a number that telephones dial for a service.
-func isNoFeature(ctx context.Context, c store.Conn, x *Extension) error {
-	in, err := contextNamed(ctx, c, x.Context)
-	if err != nil || in.Type != "internal" {
-		return err
+// leaves refuses, for a field, a number that is dialled for the service.
+func (f *ExtensionFeature) leaves(number, field string) error {
+	if begins := f.begins(); f.Exten == number || begins != "" && strings.HasPrefix(number, begins) {
+		return apierr.New(apierr.Invalid, "'%s' is dialled for the service %s: choose another number", number, f.Feature).On(field)
 	}
-	return isNoCode(ctx, c, x.Exten, "exten")
+	return nil
 }
 
 // isFree refuses a code that is, or begins, the number of somebody or an emergency number, or is one at which calls are parked, of any tenant.

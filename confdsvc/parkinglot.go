@@ -56,7 +56,6 @@ func init() {
 	parksAt, parks := kind[KeyParksAt]("park_position", ""), kind[KeyParks]("parking", "")
 	parksAt.check, parks.check = isSlot, hasExtension
 	funcKeyKinds = append(funcKeyKinds, parksAt, parks)
-	numberRules = append(numberRules, isNoSlot)
 	words["parkinglot"], words["parkinglots"] = "parking lot", "parking lots"
 }
 
@@ -165,9 +164,9 @@ func (p *ParkingLot) fits(ctx context.Context, c store.Conn, in string) error {
 	return err
 }
 
-// isNoSlot refuses an emergency number, and a number at which calls of a lot wait, in the context of the lot's extension, and to move that to where
-// its slots are taken.
-func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
+// isUntaken refuses a number of what has no extensions: that of a service, an emergency number, and one at which calls of a lot wait, in the context
+// of the lot's extension. It refuses also to move that to where its slots are taken.
+func isUntaken(ctx context.Context, c store.Conn, x *Extension) error {
 	if x.ID != 0 {
 		own, err := store.Select[*ParkingLot](ctx, c, `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
 			JOIN confd_parkinglot_extension px ON px.parkinglot_id = p.id WHERE px.extension_id = $1`, x.ID)
@@ -178,14 +177,21 @@ func isNoSlot(ctx context.Context, c store.Conn, x *Extension) error {
 			return err
 		}
 	}
-	// One statement for both: an emergency number is a lot without an id.
-	lots, err := store.Select[*ParkingLot](ctx, c, inContext+" UNION ALL SELECT 0, n.number, n.number"+emergencies+" AND n.number = $2", x.Context, x.Exten)
+	// One statement for all: what is no lot has no id, and a service has its code before its name.
+	lots, err := store.Select[*ParkingLot](ctx, c, `SELECT 0 AS id, f.exten AS slots_start, f.feature AS slots_end FROM confd_extension_feature f
+		JOIN confd_context t ON t.name = $1 AND t.type = 'internal' WHERE f.enabled UNION ALL SELECT 0, n.number, ''`+emergencies+` AND n.number = $2
+		UNION ALL `+inContext, x.Context, x.Exten)
 	for _, lot := range lots {
-		if lot.ID == 0 {
-			return apierr.New(apierr.Invalid, "Extension '%s' is an emergency number of the tenant or the installation: choose another", x.Exten).On("exten")
+		switch {
+		case lot.ID == 0 && lot.SlotsEnd == "":
+			err = apierr.New(apierr.Invalid, "Extension '%s' is an emergency number of the tenant or the installation: choose another", x.Exten).On("exten")
+		case lot.ID == 0:
+			err = (&ExtensionFeature{Exten: lot.SlotsStart, Feature: lot.SlotsEnd}).leaves(x.Exten, "exten")
+		case lot.holds(x.Exten):
+			err = style.Storedf("ParkingLot already exists ('parking_lot_id': %d, 'exten': '%s')", lot.ID, x.Exten).On("exten")
 		}
-		if lot.holds(x.Exten) {
-			return style.Storedf("ParkingLot already exists ('parking_lot_id': %d, 'exten': '%s')", lot.ID, x.Exten).On("exten")
+		if err != nil {
+			return err
 		}
 	}
 	return err

@@ -319,15 +319,12 @@ func ofAll[T declaration.Pointer](ctx context.Context, c store.Conn, e *Engine) 
 		if !ok {
 			continue
 		}
-		master, err := tenant.Master(ctx, c)
-		if err != nil {
-			return declaration.Null[T](), err
+		stored, err := d.k.Select(ctx, c, "tenant_uuid = (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid)")
+		if err != nil || len(stored) == 0 {
+			fresh, wrong := d.fresh("", nil)
+			return fresh, errors.Join(err, wrong)
 		}
-		o, err := d.Of(ctx, c, master)
-		if err == nil && declaration.IsNull(o) {
-			o, err = d.fresh(master, nil)
-		}
-		return o, err
+		return stored[0], nil
 	}
 	return declaration.Null[T](), fmt.Errorf("%s: no document %s is declared", e.Service, declaration.StructOf[T]())
 }

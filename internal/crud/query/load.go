@@ -81,7 +81,7 @@ func flags(loaders []Loader, key string) string {
 
 // LoadAll turns rows into the objects that a client reads.
 func (k *Reader[T]) LoadAll(ctx context.Context, c store.Conn, scope string, objects []T) error {
-	if err := k.LoadOwn(ctx, c, objects); err != nil {
+	if err := k.LoadOwn(ctx, c, objects); err != nil || len(objects) == 0 {
 		return err
 	}
 	return k.LoadLinks(ctx, c, scope, objects)
