@@ -4,8 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -62,7 +60,6 @@ func prepareGroup(ctx context.Context, c store.Conn, change *crud.Change[Group])
 	if g.Name, g.NameKey, err = checkName("name", g.Name); err != nil || change.Old != nil {
 		return err
 	}
-	g.UUID = uuid.NewString()
 	g.Slug, g.SlugKey, err = newSlug(g.Slug, g.Name, func(key string) (bool, error) {
 		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group WHERE tenant_uuid = $1 AND slug_key = $2`, g.TenantUUID, key)
 		return n > 0, err

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -72,7 +70,6 @@ func preparePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy
 	if p.Name, p.NameKey, err = checkName("name", p.Name); err != nil || change.Old != nil {
 		return err
 	}
-	p.UUID = uuid.NewString()
 	p.Slug, p.SlugKey, err = newSlug(p.Slug, p.Name, func(key string) (bool, error) {
 		found, err := policyCalled(ctx, c, p, "", key)
 		return found != nil, err

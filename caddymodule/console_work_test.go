@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -314,10 +315,17 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	o.click("dialog li a")
 	o.until(`document.querySelector('main h1')?.textContent === 'Nights' && !document.querySelector('dialog[open]')`, "the link does not lead to the schedule")
 
-	// What it should lead to is made in place.
+	// What it should lead to is made in place. Every kind that the definition has is offered.
 	o.goTo("#/voice-menu", "New menu")
 	o.enter("Name", "Night")
 	o.enter("Menu sound", "vm-options")
+	var kinds []string
+	for kind := range g.Do(t, "GET", "/api/confd/1.1/api/openapi.json", admin, "").JSON("components.schemas.Destination.discriminator.mapping").(map[string]any) {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	o.until(fmt.Sprintf(`[...[...document.querySelectorAll('main select')].find((s) => [...s.options].some((one) => one.value === 'group')).options].map((one) => one.value).filter(Boolean).sort().join() === %q`,
+		strings.Join(kinds, ",")), "not every kind is offered")
 	o.choose("Timeout destination", "group")
 	o.enter("Group", "Watch")
 	o.press("New …")

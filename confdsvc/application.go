@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -68,9 +66,6 @@ func declareApplications(e *crud.Engine) {
 		About: "Programs that take calls from Asterisk, by their names.", Lists: []string{"name", "destination", "lines"},
 		Order: columns, Filters: columns, Search: columns,
 		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[Application]) error {
-			if change.Old == nil {
-				change.New.UUID = uuid.NewString()
-			}
 			if change.New.Destination == nil {
 				change.New.Options = NodeOptions{}
 			}

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -35,45 +33,31 @@ const Anonymous = "anonymous"
 // internationalForm is a number of the public network, of any country (E.164).
 var internationalForm = regexp.MustCompile(`^\+[1-9][0-9]{2,14}$`)
 
-const (
-	blocklistParam = "blocklist_number_uuid"
-	myBlocklist    = "/users/me/blocklist/numbers"
-	myBlocked      = myBlocklist + "/{" + blocklistParam + "}"
-)
-
 func init() {
 	resources = append(resources, declareBlocklist)
 	clientIDs["list_users_blocklist_numbers"], clientIDs["list_my_blocklist_numbers"] = "list_blocklist_numbers", "list_users_me_blocklist_numbers"
-	docs["{"+blocklistParam+"}"] = "The UUID of the blocked number."
+	for _, action := range []string{"create", "get", "update", "delete"} {
+		clientIDs[action+"_my_blocklist_number"] = action + "_users_me_blocklist_number"
+	}
+	docs["{blocklist_number_uuid}"] = "The UUID of the blocked number."
 	words["/users/blocklist/numbers"], words["blocklist_number"] = "blocked numbers", "blocked number"
 }
 
 func declareBlocklist(e *crud.Engine) {
 	columns := []string{"number", "label", "user_uuid"}
+	// Who is denied the user reads none of their numbers.
 	ofUser := func(column string) string {
-		return "SELECT u." + column + " FROM {confd_user} u WHERE u.id = confd_blocklist_number.user_id"
+		return "SELECT u." + column + " FROM {+confd_user} u WHERE u.id = confd_blocklist_number.user_id"
 	}
-	numbers := crud.Collect(e, crud.Resource[BlocklistNumber]{
-		Path: "users/blocklist/numbers", Singular: "blocklist_number", Param: blocklistParam, Title: "BlocklistNumber", Rel: "user_blocklist_numbers",
+	crud.Collect(e, crud.Resource[BlocklistNumber]{
+		Path: "users/blocklist/numbers", Singular: "blocklist_number", Param: "blocklist_number_uuid", Title: "BlocklistNumber", Rel: "user_blocklist_numbers",
 		Table: "confd_blocklist_number", Keys: []string{"uuid"}, Only: []string{"list", "read"},
 		About: "Numbers from which users take no calls.", Lists: []string{"number", "label", "user_firstname", "user_lastname"},
 		Order: columns, Filters: columns, Search: []string{"number", "label"},
 		Matches: map[string]crud.Match{"user_uuid": {Condition: "user_id IN (SELECT u.id FROM {confd_user} u WHERE u.uuid = %s)", Type: "uuid"}},
 		Virtual: map[string]string{
-			"user_uuid":      "SELECT CAST(u.uuid AS text) FROM {confd_user} u WHERE u.id = confd_blocklist_number.user_id",
+			"user_uuid":      "SELECT CAST(u.uuid AS text) FROM {+confd_user} u WHERE u.id = confd_blocklist_number.user_id",
 			"user_firstname": ofUser("firstname"), "user_lastname": ofUser("lastname"),
-		},
-		Readable: func(r *rest.Request, add func(value any) string) string {
-			if r.Op().Path != myBlocked {
-				return ""
-			}
-			return "user_id IN (SELECT id FROM confd_user WHERE uuid = " + add(r.Principal().UserUUID) + ")"
-		},
-		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[BlocklistNumber]) error {
-			if change.Old == nil {
-				change.New.UUID = uuid.NewString()
-			}
-			return nil
 		},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[BlocklistNumber]) error {
 			if n := change.New.Number; n != Anonymous && !internationalForm.MatchString(n) {
@@ -83,60 +67,18 @@ func declareBlocklist(e *crud.Engine) {
 		},
 		Describe: func(_ string, op *rest.Operation) { op.Access, op.Tag = "confd.users.blocklist.read", "users" },
 	})
-	crud.Children[User, BlocklistNumber]{Column: "user_id", Path: "blocklist/numbers", Access: "blocklist", Me: true}.On(e)
-	mine := rest.Operation{Tag: "users", Tenanted: true, Statuses: []int{http.StatusNotFound}}
-	add := func(op rest.Operation) {
-		op.ID, op.Access = op.ID+"_users_me_blocklist_number", "confd.users.me.blocklist."+op.ID
-		if op.Method == http.MethodGet {
-			op.Access, op.Conditional = "confd.users.me.blocklist.read", true
-		} else {
-			op.Transactional = true
-		}
-		op.Tag, op.Tenanted, op.Statuses = mine.Tag, mine.Tenanted, append(op.Statuses, mine.Statuses...)
-		e.Add(op)
-	}
-	add(rest.Operation{
-		Method: http.MethodPost, Path: myBlocklist, ID: "create", Summary: "Block a number", Description: "Calls from outside with it do not ring at the user's.",
-		Body: numbers.Schema, Success: http.StatusCreated, Reply: numbers.Schema, Located: true, Tagged: true,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return block(ctx, e, r) },
+	own := summaries(map[string]string{
+		"create": "Block a number", "read": "Read a number that one blocks", "update": "Change a number that one blocks", "delete": "Unblock a number",
 	})
-	add(rest.Operation{
-		Method: http.MethodGet, Path: myBlocked, ID: "get", Summary: "Read a number that one blocks", Success: http.StatusOK, Reply: numbers.Schema,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			number, err := numbers.Named(ctx, r)
-			return rest.Reply{Body: number}, err
-		},
-	})
-	add(rest.Operation{
-		Method: http.MethodPut, Path: myBlocked, ID: "update", Summary: "Change a number that one blocks", Success: http.StatusNoContent,
-		Body: numbers.Partial, Statuses: []int{http.StatusPreconditionFailed},
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			sent, err := r.Object()
-			if err != nil {
-				if _, first := numbers.Named(ctx, r); first != nil { // no body would do
-					err = first
-				}
-				return rest.Reply{}, err
+	crud.Children[User, BlocklistNumber]{
+		Column: "user_id", Path: "blocklist/numbers", Access: "blocklist", Me: true, Only: []string{"create", "read", "update", "delete"},
+		Most: 1000, // each is an extension of everybody's dialplan
+		Describe: func(action string, op *rest.Operation) {
+			if own(action, op); action == "create" {
+				op.Description = "Calls from outside with it do not ring at the user's."
 			}
-			return rest.Reply{}, numbers.Edit(ctx, r, func(n *BlocklistNumber) error { return sent.Into(n) })
 		},
-	})
-	add(rest.Operation{
-		Method: http.MethodDelete, Path: myBlocked, ID: "delete", Summary: "Unblock a number", Success: http.StatusNoContent,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			scope, err := e.TenantOf(ctx, r)
-			if err != nil {
-				return rest.Reply{}, err
-			}
-			return rest.Reply{}, e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-				number, err := numbers.NamedIn(ctx, c, r, scope)
-				if err != nil {
-					return err
-				}
-				return numbers.Delete(ctx, c, &crud.Change[BlocklistNumber]{Request: r, Tenant: scope, Old: number})
-			})
-		},
-	})
+	}.On(e)
 	e.Add(rest.Operation{
 		Method: http.MethodHead, Path: "/users/{user_id}/blocklist/numbers", Access: "confd.users.{user_id}.blocklist.read", ID: "lookup_user_blocklist_number",
 		Tag: "users", Summary: "Whether a user blocks a number", Description: "204 names the number in its headers; 404: it is not blocked.", Tenanted: true,
@@ -146,41 +88,6 @@ func declareBlocklist(e *crud.Engine) {
 		Success: http.StatusNoContent, Statuses: []int{http.StatusNotFound}, Located: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return isBlocked(ctx, e, r) },
 	})
-}
-
-// block adds a number to those that the caller blocks.
-func block(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Reply, error) {
-	scope, sent, err := e.Begin(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	const most = 1000 // each is an extension of everybody's dialplan
-	var made *BlocklistNumber
-	err = e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		user, err := crud.Of[User](e).Row(ctx, c, scope, r.Principal().UserUUID)
-		if err != nil {
-			return err
-		}
-		there, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_blocklist_number WHERE user_id = $1`, user.ID)
-		if err == nil && there >= most {
-			err = style.Storedf("A user blocks at most %d numbers", most)
-		}
-		if err != nil {
-			return err
-		}
-		change := &crud.Change[BlocklistNumber]{Request: r, Sent: sent, Tenant: scope, New: &BlocklistNumber{}}
-		if err := sent.Into(change.New); err != nil {
-			return err
-		}
-		change.New.UserID, change.New.UserUUID = int64(user.ID), user.UUID
-		made = change.New
-		return crud.Of[BlocklistNumber](e).Insert(ctx, c, change)
-	})
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	tag, err := rest.ETag(made)
-	return rest.Reply{Body: made, Header: http.Header{"Etag": {tag}, "Location": {e.Prefix + myBlocklist + "/" + made.UUID}}}, err
 }
 
 // isBlocked answers whether a user blocks a number.

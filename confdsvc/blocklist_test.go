@@ -19,7 +19,7 @@ func init() {
 		user := c.Create("/users", object{"firstname": fmt.Sprintf("Al %d", n)})
 		made := as(c.Client, user.Text("uuid")).Create("/users/me/blocklist/numbers", object{"number": fmt.Sprintf("+1555%06d", n), "label": fmt.Sprintf("Them %d", n)})
 		return c.Get("/users/blocklist/numbers/" + made.Text("uuid")).Want(http.StatusOK).Object()
-	}}
+	}, Minimal: func(_ *crudtest.Client, n int) object { return object{"number": fmt.Sprintf("+1556%06d", n)} }, Values: func(n int) object { return object{"label": fmt.Sprintf("They %d", n)} }}
 }
 
 // as returns a client who is this user.

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/crud/transaction"
@@ -82,7 +80,6 @@ func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Conte
 	if change.Old != nil {
 		return relabelled(change, o.Name, &o.Label)
 	}
-	o.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)
 	o.Name = fmt.Sprintf("ctx-%s-%s-%s", slug, o.Type, o.UUID)
 	return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -118,7 +119,20 @@ func declareEndpointsSIP(e *crud.Engine) {
 		return prepareEndpointSIP(ctx, c, e, change)
 	}
 	r.Conceals = map[string]func(context.Context, *EndpointSIP) (bool, error){"endpoint_section_options": concealCallerID(e)}
-	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
+	r.Describe = func(action string, op *rest.Operation) {
+		if action == "read" {
+			e.View(op, "merged", "Another form of the object.", func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+				o, err := crud.Of[EndpointSIP](e).ReadIn(ctx, c, r, scope)
+				if err == nil {
+					err = mergeEndpoint(ctx, c, e, o)
+				}
+				if err != nil {
+					return nil, err
+				}
+				return crud.Of[EndpointSIP](e).ForCaller(ctx, o)
+			})
+		}
+	}
 	save := r.Save
 	r.Save = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
 		if err := save(ctx, c, change); err != nil || change.Old == nil || change.New.sameOptions(&change.Old.SIPSections) {
@@ -145,20 +159,18 @@ func declareEndpointsSIP(e *crud.Engine) {
 }
 
 // mergeEndpoint adds the options of its templates to an endpoint. It refuses a caller who is denied to read one of them.
-func mergeEndpoint(e *crud.Engine) func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
-	return func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
-		m, err := mergerOf(ctx, c, e, "$1", o.UUID)
-		if err != nil {
+func mergeEndpoint(ctx context.Context, c store.Conn, e *crud.Engine, o *EndpointSIP) error {
+	m, err := mergerOf(ctx, c, e, "$1", o.UUID)
+	if err != nil {
+		return err
+	}
+	for template := range m.templates {
+		if err := e.MayRead(ctx, "endpoints/sip/templates", template); err != nil {
 			return err
 		}
-		for template := range m.templates {
-			if err := e.MayRead(ctx, "endpoints/sip/templates", template); err != nil {
-				return err
-			}
-		}
-		o.SIPSections = *m.merge(&o.SIPSections)
-		return nil
 	}
+	o.SIPSections = *m.merge(&o.SIPSections)
+	return nil
 }
 
 // loadWebRTC sets for each line whether its endpoint, merged with its templates, is one for a browser, as far as the caller may know of them.

@@ -15,10 +15,13 @@ import (
 )
 
 func init() {
-	samples["external/apps"] = crudtest.Resource{Make: func(c *crudtest.Client, n int) object {
-		return c.Create(fmt.Sprintf("/external/apps/app-%d", n), object{"label": fmt.Sprintf("App %d", n)})
-	}}
-	samples["users/external/apps"] = crudtest.Resource{}
+	samples["external/apps"] = crudtest.Resource{
+		Minimal: func(*crudtest.Client, int) object { return object{} },
+		Values: func(n int) object {
+			return object{"label": fmt.Sprintf("App %d", n), "configuration": object{"n": float64(n)}}
+		},
+	}
+	samples["users/external/apps"] = samples["external/apps"]
 }
 
 // What a program keeps for a user counts before what it keeps for their tenant.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -143,7 +141,6 @@ func nameGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) er
 	if change.Old != nil {
 		return relabelled(change, g.Name, &g.Label)
 	}
-	g.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)
 	g.Name = fmt.Sprintf("grp-%s-%s", slug, g.UUID)
 	return err

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -123,7 +121,6 @@ func nameMOH(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error 
 		return nil
 	}
 	m := change.New
-	m.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)
 	m.Name = fmt.Sprintf("moh-%s-%s", slug, m.UUID)
 	return err

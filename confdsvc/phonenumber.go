@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/crud/rights"
@@ -39,12 +37,6 @@ func declarePhoneNumbers(e *crud.Engine) {
 		Table: "confd_phone_number", Keys: []string{"uuid"},
 		Known: map[string]string{"main": "main"},
 		Order: columns, Filters: columns, SearchText: "search_text",
-		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[PhoneNumber]) error {
-			if change.Old == nil {
-				change.New.UUID = uuid.NewString()
-			}
-			return nil
-		},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[PhoneNumber]) error {
 			if n := change.New; n.Main && !n.Shared {
 				return apierr.InvalidField("shared", "depends", "The main number is shared")

@@ -161,3 +161,8 @@ func Mend(ctx context.Context, db store.DB, tell func(m crud.Mended) error) erro
 	e.Operations()                                                               // it makes the links known
 	return e.Mend(ctx, func(path string) bool { return path != "sounds" }, tell) // some are made by this service alone
 }
+
+// summaries returns a Describe that says what operations do.
+func summaries(said map[string]string) func(action string, op *rest.Operation) {
+	return func(action string, op *rest.Operation) { op.Summary = cmp.Or(said[action], op.Summary) }
+}

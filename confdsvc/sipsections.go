@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -131,7 +129,6 @@ func prepareSections[T any](_ context.Context, _ store.Conn, change *crud.Change
 	if change.Old != nil {
 		return nil
 	}
-	s.UUID = uuid.NewString()
 	if s.Name == "" {
 		s.Name = randomSection()
 	}

@@ -37,12 +37,6 @@ func declareSIPTransports(e *crud.Engine) {
 			Name: "fallback", Description: "The UUID of the transport that takes the place of this one where it is used.",
 			Schema: &rest.Schema{Type: "string", Format: "uuid"},
 		}}},
-		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[SIPTransport]) error {
-			if change.Old == nil {
-				change.New.UUID = uuid.NewString()
-			}
-			return nil
-		},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[SIPTransport]) error {
 			return change.New.Options.check("options", transportOptions)
 		},

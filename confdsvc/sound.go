@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -64,12 +62,6 @@ func declareSounds(e *crud.Engine) {
 		Path: "sounds", Singular: "sound", Param: "sound_category", Title: "Sound", Table: "confd_sound", Keys: []string{"uuid"}, Names: []string{"name"},
 		About: "Sounds that calls hear, by categories.", Lists: []string{"name", "files"}, Only: []string{"list", "create", "read", "delete"},
 		Order: []string{"name"}, Filters: []string{"name"}, Search: []string{"name"},
-		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[Sound]) error {
-			if change.Old == nil {
-				change.New.UUID = uuid.NewString()
-			}
-			return nil
-		},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Sound]) error {
 			if change.Old == nil && slices.Contains(append(otherSounds, systemSounds), change.New.Name) {
 				return apierr.InvalidField("name", "enum", "Is the name of something else")

@@ -3,8 +3,6 @@ package confdsvc
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -82,12 +80,6 @@ func declareSwitchboards(e *crud.Engine) {
 		Order: []string{"name"}, Filters: []string{"name"}, Search: []string{"name", "exten"}, Virtual: map[string]string{"exten": exten},
 		Beside: []crud.Beside[Switchboard]{switchboardDestinations.beside(e)},
 		Nested: []string{"members"},
-		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[Switchboard]) error {
-			if change.Old == nil {
-				change.New.UUID = uuid.NewString()
-			}
-			return nil
-		},
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Switchboard]) error {
 			for column, field := range switchboardMusic {
 				if err := checkMusicIn(ctx, c, e, change, change.New.TenantUUID, column, "moh", field); err != nil {

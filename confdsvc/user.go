@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -175,7 +173,6 @@ func prepareUser(_ context.Context, _ store.Conn, change *crud.Change[User]) err
 		return err
 	}
 	u := change.New
-	u.UUID = uuid.NewString()
 	if u.CallerID == nil {
 		id := callerID(u.Firstname, u.Lastname)
 		u.CallerID = &id

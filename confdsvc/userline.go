@@ -136,7 +136,7 @@ func userLineSIP(e *crud.Engine) rest.Handler {
 		}
 		endpoint, err := crud.Of[EndpointSIP](e).Find(ctx, c, scope, line.EndpointSIP.UUID)
 		if err == nil && view != "" {
-			err = mergeEndpoint(e)(ctx, c, endpoint)
+			err = mergeEndpoint(ctx, c, e, endpoint)
 		}
 		if err == nil {
 			err = crud.Of[EndpointSIP](e).Withhold(ctx, endpoint)

@@ -44,6 +44,7 @@ func TestWhatIsDeniedLeavesNoTrace(t *testing.T) {
 		x := newDenials(t, db)
 		x.makeAll(false)
 		x.logIn()
+		x.block()
 		x.linkAll()
 		x.makeAll(true)
 		x.collect()
@@ -71,6 +72,7 @@ type denials struct {
 	session  string
 	admin    *resttest.Client
 	columns  map[string][]string
+	mustName map[string]bool
 	before   map[string]string
 
 	objects  []*deniable
@@ -150,6 +152,7 @@ func newDenials(t *testing.T, db store.DB) *denials {
 	must(err)
 	x.auth.Audits(confd)
 	x.services = []*rest.Service{confd, x.auth.REST()}
+	x.mustName = mustName(x.services)
 	cache, err := tokens.NewCache(x.auth, tokens.Options{Capacity: 1000, Complete: x.auth.Complete})
 	must(err)
 	t.Cleanup(cache.Close)
@@ -217,17 +220,26 @@ func (x *denials) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // holding returns a client of a user with these accesses alone.
 func (x *denials) holding(user string, patterns ...string) *resttest.Client {
 	x.t.Helper()
+	p, err := x.auth.Complete(x.t.Context(), x.principal(user, patterns...))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return x.as(p)
+}
+
+func (x *denials) principal(user string, patterns ...string) *principal.Principal {
+	x.t.Helper()
 	set, err := acl.Compile(patterns)
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	p := &principal.Principal{
+	return &principal.Principal{
 		UserUUID: user, SessionUUID: x.session, ACL: set, ExpiresAt: principal.At(time.Now().Add(time.Hour)),
 		Affiliation: &principal.Affiliation{TenantUUID: x.tenant, Purpose: "user"},
 	}
-	if p, err = x.auth.Complete(x.t.Context(), p); err != nil {
-		x.t.Fatal(err)
-	}
+}
+
+func (x *denials) as(p *principal.Principal) *resttest.Client {
 	token := tokens.New()
 	x.callers[token] = p
 	return resttest.To(x.t, x, "", nil).With(resttest.Header("X-Auth-Token", token))
@@ -461,7 +473,7 @@ func (x *denials) makeAll(twins bool) {
 				op := &s.Operations[i]
 				first := x.objectAt(s.Name, op.Path)
 				if op.Method != http.MethodPost || op.Public || op.Unimplemented || op.Body == nil || strings.Contains(op.Path, "{") ||
-					strings.HasPrefix(op.Path, "/users/me/") || // who makes them is nobody who telephones
+					strings.HasPrefix(op.Path, "/users/me/") || // one's own: see block
 					(first != nil) != twins || x.twins[first] != nil {
 					continue
 				}
@@ -597,6 +609,14 @@ func (x *denials) logIn() {
 		},
 		&deniable{service: "auth", path: "/emails", param: "email_uuid", of: user, keys: []string{address}, row: "auth_email " + address + " ", marks: []string{address}},
 	)
+}
+
+// block adds what only the telephone user themselves makes: a number that they block.
+func (x *denials) block() {
+	confd, state := x.services[0], x.state(x.db)
+	me, mark := resttest.Object(x.objectAt("confd", "/users").body).Text("uuid"), x.mark("blocked")
+	a := x.as(x.principal(me, "#")).Do(http.MethodPost, confd.Prefix+"/users/me/blocklist/numbers", map[string]any{"number": "+15558137001", "label": mark}).Want(http.StatusCreated)
+	x.add(confd, x.one(confd, "/users/blocklist/numbers"), a.Object(), mark, state)
 }
 
 var pathParameter = regexp.MustCompile(`\{\w+\}`)
@@ -1093,23 +1113,53 @@ func (x *denials) shows(r *sending, a resttest.Answer, marks []string, known ...
 	if a.Status >= http.StatusBadRequest || r.op.Reply == nil || decoder.Decode(&value) != nil {
 		return true
 	}
-	return showsIn(r.op.Reply, value, has)
+	return x.showsIn(r.op.Reply, value, has)
+}
+
+// mustName returns the attributes that must name another object, of all that the services show.
+func mustName(services []*rest.Service) map[string]bool {
+	all, seen := map[string]bool{}, map[*rest.Schema]bool{}
+	var look func(s *rest.Schema)
+	look = func(s *rest.Schema) {
+		if s == nil || seen[s] {
+			return
+		}
+		seen[s] = true
+		for i := range s.Properties {
+			p := &s.Properties[i]
+			all[p.Name] = all[p.Name] || p.Ref != "" && !p.Schema.Nullable
+			look(p.Schema)
+		}
+		if s.Union != nil {
+			for i := range s.Union.Kinds {
+				look(s.Union.Kinds[i].Schema)
+			}
+		}
+		look(s.Items)
+		look(s.Values)
+	}
+	for _, s := range services {
+		for i := range s.Operations {
+			look(s.Operations[i].Reply)
+		}
+	}
+	return all
 }
 
 // showsIn is shows for a value that a schema describes. What cannot be without the name of another object keeps it.
-func showsIn(s *rest.Schema, value any, has func(text string) bool) bool {
+func (x *denials) showsIn(s *rest.Schema, value any, has func(text string) bool) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		if s != nil && s.Union != nil {
 			for i := range s.Union.Kinds {
 				if kind := &s.Union.Kinds[i]; kind.Value == v[s.Union.By] {
-					return showsIn(kind.Schema, value, has)
+					return x.showsIn(kind.Schema, value, has)
 				}
 			}
 		}
 		for name, one := range v {
 			var of *rest.Schema
-			if (s == nil || s.Type == "") && (strings.HasSuffix(name, "_id") || name == "switchboard_uuid" || name == "context") {
+			if (s == nil || s.Type == "") && x.mustName[name] {
 				continue // the audit's pictures keep what the objects keep
 			}
 			if s != nil {
@@ -1120,7 +1170,7 @@ func showsIn(s *rest.Schema, value any, has func(text string) bool) bool {
 					}
 				}
 			}
-			if has(name) || showsIn(of, one, has) {
+			if has(name) || x.showsIn(of, one, has) {
 				return true
 			}
 		}
@@ -1129,7 +1179,7 @@ func showsIn(s *rest.Schema, value any, has func(text string) bool) bool {
 		if s != nil {
 			of = s.Items
 		}
-		return slices.ContainsFunc(v, func(one any) bool { return showsIn(of, one, has) })
+		return slices.ContainsFunc(v, func(one any) bool { return x.showsIn(of, one, has) })
 	case nil:
 	default:
 		return has(fmt.Sprint(v))

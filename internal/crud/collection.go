@@ -30,6 +30,8 @@ type CollectionOf[T declaration.Pointer] struct {
 	document *DocumentOf[T]
 	// sides are those that the objects have of relations.
 	sides []*DeclaredSide
+	// below are the paths that name an object below the one to which it belongs: each returns its key.
+	below map[string]func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error)
 }
 
 // table is the part of a collection that does not depend on its type.
@@ -43,6 +45,7 @@ type table interface {
 	addLeading(ctx context.Context, c store.Conn, l *leading) error
 	EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
 	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error
+	isBelow(path string) bool
 	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error
 }
 
@@ -75,7 +78,11 @@ func (k *CollectionOf[T]) objects() *rights.Objects { return k.Objects }
 // returns not found if the resource's Readable hides the object, and refuses a caller who is denied the operation under another of the
 // object's keys, or what the resource's Also returns.
 func (k *CollectionOf[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (T, error) {
-	o, err := k.Row(ctx, c, tenantUUID, r.Param(k.Param))
+	key, err := k.keyIn(ctx, c, r, tenantUUID)
+	if err != nil {
+		return declaration.Null[T](), err
+	}
+	o, err := k.Row(ctx, c, tenantUUID, key)
 	if err == nil {
 		err = k.checkReadable(ctx, c, r, o)
 	}
@@ -86,6 +93,14 @@ func (k *CollectionOf[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Req
 		err = k.refuseDenied(r, o)
 	}
 	return o, err
+}
+
+// keyIn returns how the request's path names an object.
+func (k *CollectionOf[T]) keyIn(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
+	if key := k.below[r.Op().Path]; key != nil {
+		return key(ctx, c, r, scope)
+	}
+	return r.Param(k.Param), nil
 }
 
 // AsRead returns a tenant's own objects, of those that a condition finds, as a client of the tenant reads them. $1 is the tenant; the condition

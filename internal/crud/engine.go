@@ -151,6 +151,21 @@ func (e *Engine) Reading(read func(ctx context.Context, c store.Conn, r *rest.Re
 	}
 }
 
+// View lets an operation that reads answer otherwise if the query parameter `view` has this name: with what show returns, as Reading does.
+func (e *Engine) View(op *rest.Operation, name, doc string, show func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error)) {
+	views, usual, other := []string{name}, op.Handle, e.Reading(show)
+	op.Query = append(op.Query, rest.ViewParameter(views, doc)...)
+	op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		switch view, err := r.View(views); {
+		case err != nil:
+			return rest.Reply{}, err
+		case view == "":
+			return usual(ctx, r)
+		}
+		return other(ctx, r)
+	}
+}
+
 // Joining returns the tables of the relations by which objects have those of a collection. Operations was called before.
 func (e *Engine) Joining(path string) (tables []string) {
 	for _, r := range e.relations {
@@ -192,6 +207,7 @@ type DescribedChildren struct {
 	Path          string // below a parent
 	Column        string // of the child
 	Me            bool
+	Only          []string // on one child, below its parent or, with Me, of the caller's own
 }
 
 // DescribedPart is what a part declares.

@@ -58,7 +58,12 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 		}
 		t := e.tableAt(words, all)
 		makes := i == len(segments)-1 && r.Op().Method == http.MethodPost // what it names is not there yet
-		if t != nil && !makes && slices.Contains(t.entity().Only, "read") {
+		for _, child := range e.byPath {
+			if i == len(segments)-1 && child.isBelow(path) {
+				t = child
+			}
+		}
+		if t != nil && !makes && (t.isBelow(path) || slices.Contains(t.entity().Only, "read")) {
 			if objects == nil {
 				written = t.entity()
 			}
@@ -109,8 +114,16 @@ func (e *Engine) tableAt(words, all []string) table {
 	return nil
 }
 
+// isBelow reports whether a path names an object below the one to which it belongs.
+func (k *CollectionOf[T]) isBelow(path string) bool { return k.below[path] != nil }
+
 // there returns not found if the request's path names no object.
-func (k *CollectionOf[T]) there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error {
+func (k *CollectionOf[T]) there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) (err error) {
+	if k.isBelow(r.Op().Path) {
+		if typed, err = k.keyIn(ctx, c, r, scope); err != nil {
+			return err
+		}
+	}
 	o, err := k.Row(ctx, c, scope, typed)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package crud
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -157,7 +156,12 @@ func (k *CollectionOf[T]) narrowedTo(of parent, condition func(placeholder strin
 
 // listIn returns the operation that lists the objects for which a condition on a parent's key holds: GET {parent}/{collection}.
 func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(placeholder string) string) rest.Operation {
-	list, narrow := k.List, k.narrowedTo(of, condition)
+	return k.listBelow(of, path, id, k.narrowedTo(of, condition))
+}
+
+// listBelow is listIn for what a narrowing finds.
+func (k *CollectionOf[T]) listBelow(of parent, path, id string, narrow narrowing) rest.Operation {
+	list := k.List
 	list.Recurse = false
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: id, Tag: of.tag,
@@ -230,48 +234,4 @@ func (k *CollectionOf[T]) createBelow(
 			})
 		},
 	}
-}
-
-// ChildrenOf lists the objects of a collection, C, that belong to one object of another, P: GET /{parents}/{id}/{children}. Both
-// collections are declared on the engine, before or after.
-type ChildrenOf[P, C declaration.Pointer] struct {
-	// Column is the column of C that refers to the first key of the parent.
-	Column string
-	// Path is where the list is below a parent, by default as the path of C; Access are the words of its access there, by default those of the path.
-	Path, Access string
-	// Me is for parents that are the users who log in: it adds the list of the caller's own children, GET
-	// /{parents}/me/{children}.
-	Me bool
-}
-
-// On declares the lists on an engine.
-func (l ChildrenOf[P, C]) On(e *Engine) {
-	e.declare(func() []rest.Operation {
-		parents, children := collectionOf[P](e), collectionOf[C](e)
-		below := cmp.Or(l.Path, children.Path)
-		words := cmp.Or(l.Access, declaration.Dotted(below))
-		children.BelongTo(parents.Objects, l.Column, words)
-		e.described.Children = append(e.described.Children, DescribedChildren{Parent: parents.Path, Child: children.Path, Path: below, Column: l.Column, Me: l.Me})
-		plural := declaration.Underscored(below)
-		theirs := func(placeholder string) string { return l.Column + " = " + placeholder }
-		of := parents.parent()
-		list := func(id string) rest.Operation {
-			op := children.listIn(of, of.path+"/"+below, id, theirs)
-			op.Access = rights.AccessOf(children.Service, of.path+"/"+words, "read")
-			return op
-		}
-		ops := []rest.Operation{list("list_" + parents.Singular + "_" + plural)}
-		if l.Me {
-			of.path = "/" + parents.Path + "/me"
-			of.key = func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
-				o, err := parents.Row(ctx, c, scope, r.Principal().UserUUID)
-				if err != nil {
-					return nil, err
-				}
-				return parents.Key(o), nil
-			}
-			ops = append(ops, list("list_my_"+plural))
-		}
-		return ops
-	})
 }

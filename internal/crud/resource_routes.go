@@ -2,9 +2,9 @@ package crud
 
 import (
 	"context"
-	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
@@ -17,34 +17,40 @@ import (
 
 // operations returns those of the collection that Only names.
 func (k *CollectionOf[T]) operations() []rest.Operation {
-	all := map[string]rest.Operation{
-		"list": k.listOperation(), "create": k.createOperation(), "read": k.readOperation(), "update": k.updateOperation(), "delete": k.deleteOperation(),
-	}
 	var out []rest.Operation
 	for _, action := range declaration.Actions {
-		if !slices.Contains(k.Only, action) {
-			continue
+		if slices.Contains(k.Only, action) {
+			out = append(out, k.operation(action))
 		}
-		op := all[action]
-		op.Tag, op.Tenanted = declaration.Underscored(k.Path), true
-		op.Access = rights.AccessOf(k.Service, op.Path, action)
-		op.Query = slices.Concat(op.Query, k.Query[action])
-		op.Statuses = slices.Concat(op.Statuses, k.Statuses[action])
-		op.Master = rights.Master(k.Entity, op.Method)
-		if len(k.Nested) > 0 {
-			if op.Body != nil {
-				op.MaxBody = transaction.MaxLongBody
-			}
-			if action == "update" || action == "delete" || action == "create" && k.asked() {
-				op.Query = append(op.Query, recursiveParameter)
-			}
-		}
-		if k.Describe != nil {
-			k.Describe(action, &op)
-		}
-		out = append(out, op)
 	}
 	return out
+}
+
+// operation returns the one of an action.
+func (k *CollectionOf[T]) operation(action string) rest.Operation {
+	op := map[string]func() rest.Operation{
+		"list": k.listOperation, "create": k.createOperation, "read": k.readOperation, "update": k.updateOperation, "delete": k.deleteOperation,
+	}[action]()
+	op.Tag, op.Tenanted = declaration.Underscored(k.Path), true
+	op.Access = rights.AccessOf(k.Service, op.Path, action)
+	op.Query = slices.Concat(op.Query, k.Query[action])
+	op.Statuses = slices.Concat(op.Statuses, k.Statuses[action])
+	op.Master = rights.Master(k.Entity, op.Method)
+	if len(k.Nested) > 0 {
+		if op.Body != nil {
+			op.MaxBody = transaction.MaxLongBody
+		}
+		if action == "update" || action == "delete" || action == "create" && k.asked() {
+			op.Query = append(op.Query, recursiveParameter)
+		}
+	}
+	if k.Describe != nil {
+		k.Describe(action, &op)
+	}
+	if action == "read" && !strings.Contains(op.Access, "{") {
+		k.ReadBy = op.Access
+	}
+	return op
 }
 
 func (k *CollectionOf[T]) listOperation() rest.Operation {
@@ -61,6 +67,9 @@ func (k *CollectionOf[T]) createOperation() rest.Operation {
 		Body: k.bodies().create, Success: k.Style.CreateStatus, Reply: k.bodies().reply, Statuses: []int{int(k.Style.Duplicate)},
 		Tagged: true, Located: k.Style.Location, Handle: k.create,
 	}
+	if k.MadeAs != "" {
+		op.Path = k.OnePath()
+	}
 	if len(k.Nested) > 0 { // which may be slow
 		op.Preload = func(ctx context.Context, r *rest.Request) (any, error) { return k.drafted(ctx, r) }
 	}
@@ -70,8 +79,7 @@ func (k *CollectionOf[T]) createOperation() rest.Operation {
 func (k *CollectionOf[T]) readOperation() rest.Operation {
 	return rest.Operation{
 		Method: http.MethodGet, Path: k.OnePath(), ID: "get_" + k.Singular, Summary: "Read " + k.One(k.Singular),
-		Query: rest.ViewParameter(k.readViews(), "Another form of the object."), Success: http.StatusOK, Reply: k.Schema,
-		Statuses: []int{404}, Conditional: true, Fields: true, Handle: k.read,
+		Success: http.StatusOK, Reply: k.Schema, Statuses: []int{404}, Conditional: true, Fields: true, Handle: k.engine.Reading(k.read),
 	}
 }
 
@@ -110,8 +118,6 @@ func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 	}
 	return op
 }
-
-func (k *CollectionOf[T]) readViews() []string { return slices.Sorted(maps.Keys(k.ReadViews)) }
 
 func (k *CollectionOf[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	return k.serveNarrowed(ctx, r, nil)
@@ -171,57 +177,59 @@ func (k *CollectionOf[T]) serveNarrowed(ctx context.Context, r *rest.Request, na
 	return rest.Reply{Body: &found}, err
 }
 
-func (k *CollectionOf[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	view, err := r.View(k.readViews())
+func (k *CollectionOf[T]) read(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+	object, err := k.ReadIn(ctx, c, r, scope)
 	if err != nil {
-		return rest.Reply{}, err
+		return nil, err
 	}
-	object, err := k.named(ctx, r, k.ReadViews[view])
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	body, err := k.ForCaller(ctx, object)
-	return rest.Reply{Body: body}, err
+	return k.ForCaller(ctx, object)
 }
 
 // Named returns the object that the request's path names, as a GET of it does.
-func (k *CollectionOf[T]) Named(ctx context.Context, r *rest.Request) (T, error) {
-	return k.named(ctx, r, nil)
-}
-
-// named is Named, in the form of view if it is not nil.
-func (k *CollectionOf[T]) named(ctx context.Context, r *rest.Request, view func(ctx context.Context, c store.Conn, object T) error) (T, error) {
+func (k *CollectionOf[T]) Named(ctx context.Context, r *rest.Request) (object T, err error) {
 	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
-		return declaration.Null[T](), err
+		return object, err
 	}
-	var object T
 	err = k.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		if err := rights.MayRead(ctx, c, k.Entity, scope); err != nil {
-			return err
-		}
-		if object, err = k.Find(ctx, c, scope, r.Param(k.Param)); err != nil {
-			return err
-		}
-		if err := k.checkReadable(ctx, c, r, object); err != nil {
-			return err
-		}
-		if err := k.refuseDenied(r, object); err != nil || view == nil {
-			return err
-		}
-		return view(ctx, c, object)
+		object, err = k.ReadIn(ctx, c, r, scope)
+		return err
 	})
 	return object, err
 }
 
-// checkReadable returns not found if the request may not read the object.
+// ReadIn is Named in a transaction that reads.
+func (k *CollectionOf[T]) ReadIn(ctx context.Context, c store.Conn, r *rest.Request, scope string) (T, error) {
+	nothing := declaration.Null[T]()
+	if err := rights.MayRead(ctx, c, k.Entity, scope); err != nil {
+		return nothing, err
+	}
+	key, err := k.keyIn(ctx, c, r, scope)
+	if err != nil {
+		return nothing, err
+	}
+	object, err := k.Find(ctx, c, scope, key)
+	if err != nil {
+		return nothing, err
+	}
+	if err := k.checkReadable(ctx, c, r, object); err != nil {
+		return nothing, err
+	}
+	return object, k.refuseDenied(r, object)
+}
+
+// checkReadable returns not found if the request may not read the object, or the one to which it belongs.
 func (k *CollectionOf[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object T) error {
 	args := &query.Arguments{}
-	readable := k.readable(r, args)
-	if readable == "" {
+	itself := k.Itself(object, args)
+	where := itself + k.AndVisibleParents(ctx, args.Add)
+	if readable := k.readable(r, args); readable != "" {
+		where += " AND " + readable
+	}
+	if where == itself {
 		return nil
 	}
-	n, err := k.Count(ctx, c, k.Itself(object, args)+" AND "+readable, *args)
+	n, err := k.Count(ctx, c, where, *args)
 	if err == nil && n == 0 {
 		err = k.NotFound(k.Keys[0], k.Key(object))
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
@@ -88,7 +90,7 @@ func (k *CollectionOf[T]) reply(ctx context.Context, o T, created bool) (rest.Re
 	}
 	header := http.Header{"Etag": {tag}}
 	if created && k.Style.Location {
-		header.Set("Location", k.At(k.Key(o)))
+		header.Set("Location", k.At(k.Called(o)))
 	}
 	return rest.Reply{Body: body, Header: header}, nil
 }
@@ -300,6 +302,9 @@ func (k *CollectionOf[T]) received(ctx context.Context, r *rest.Request, sent re
 	if err := sent.Into(change.New); err != nil {
 		return nil, err
 	}
+	if k.MadeAs != "" {
+		k.Set(change.New, k.MadeAs, r.Param(k.Param))
+	}
 	return change, k.receive(ctx, change)
 }
 
@@ -315,8 +320,11 @@ func (k *CollectionOf[T]) ready(ctx context.Context, c store.Conn, change *decla
 	if err := k.checkRefs(ctx, c, change, k.OwnerRefs); err != nil {
 		return err
 	}
-	if col := k.Column(declaration.TenantColumn); col.Name != "" {
-		reflect.ValueOf(change.New).Elem().FieldByIndex(col.Index).SetString(change.Tenant)
+	if k.Has(declaration.TenantColumn) {
+		k.Set(change.New, declaration.TenantColumn, change.Tenant)
+	}
+	if col := k.Column("uuid"); col.Kind == declaration.Identifier && !col.Generated && k.Field(change.New, "uuid") == "" {
+		k.Set(change.New, "uuid", uuid.NewString())
 	}
 	if err := k.run(ctx, c, change, k.Prepare); err != nil {
 		return err

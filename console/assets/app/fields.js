@@ -1,6 +1,6 @@
 // The fields of forms, which are made from the schemas of the definitions: controls with what people read of them, and those inside of others.
 import { bound, choice, clock, lines, named, offered, pairs, raw, reference, text, texts, toggle } from './controls.js';
-import { kindOf, labelOf, properties, referred, resolve, sectionOf, services } from './definitions.js';
+import { kindOf, labelOf, properties, resolve, sectionOf, services } from './definitions.js';
 import { brief, fresh, h, later, put, same, turner, words } from './dom.js';
 import { value as shown } from './shown.js';
 import { textsOf, week } from './week.js';
@@ -439,12 +439,6 @@ const inCell = (context, name, schema, before, required) => {
 	return self;
 };
 
-// there reports whether this gateway has the kinds of objects that one kind of an object must name.
-const there = (service, schema, kind) => {
-	const { properties: own = {}, required = [] } = resolve(service, { $ref: schema.discriminator.mapping[kind] });
-	return required.every((name) => !own[name]?.['x-ref'] || referred(service, name, own[name]));
-};
-
 // variants is an object of which one property, such as type, says what else it has.
 const variants = (context, schema, before, attributes, outer = []) => {
 	const name = schema.discriminator.propertyName,
@@ -455,9 +449,7 @@ const variants = (context, schema, before, attributes, outer = []) => {
 		'select',
 		{ ...attributes, 'data-name': name },
 		h('option', { value: '' }, '—'),
-		Object.keys(kinds)
-			.filter((kind) => before?.[name] === kind || there(context.service, schema, kind))
-			.map((kind) => h('option', { value: kind, selected: before?.[name] === kind }, kindOf(context.service, schema, kind).said)),
+		Object.keys(kinds).map((kind) => h('option', { value: kind, selected: before?.[name] === kind }, kindOf(context.service, schema, kind).said)),
 	);
 	let inside;
 	const show = () => {

@@ -43,7 +43,7 @@ func (x *trial) createAndRead() {
 	body := x.minimal(x.a, nil)
 	sent := x.readOnly()
 	maps.Copy(sent, body)
-	made := x.a.Do(http.MethodPost, x.all(), sent).Want(x.Described.Style.CreateStatus)
+	made := x.a.Do(http.MethodPost, x.fresh(), sent).Want(x.Described.Style.CreateStatus)
 	o := made.Object()
 	if x.k.Schema.Property("tenant_uuid") != nil && o["tenant_uuid"] != x.a.Tenant {
 		x.Errorf("made in %v, want %v", o["tenant_uuid"], x.a.Tenant)
@@ -75,7 +75,7 @@ func (x *trial) createAndRead() {
 	}
 	x.readsAs(o, made)
 	x.holds(x.a, x.a.Get(x.all()).List(), o)
-	again := x.a.Create(x.all(), x.create(x.minimal(x.a, nil), o)) // clients can create from what they read
+	again := x.a.Create(x.fresh(), x.create(x.minimal(x.a, nil), o)) // clients can create from what they read
 	x.a.Get(x.at(again)).Want(http.StatusOK)
 }
 
@@ -231,7 +231,7 @@ func (x *trial) update() {
 			body := x.minimal(x.a, nil)
 			delete(body, p.Name)
 			if x.can("create") {
-				x.a.Do(http.MethodPost, x.all(), body).Want(http.StatusBadRequest).Says(p.Name)
+				x.a.Do(http.MethodPost, x.fresh(), body).Want(http.StatusBadRequest).Says(p.Name)
 			}
 			x.a.Do(http.MethodPut, path, Object{p.Name: nil}).Want(http.StatusBadRequest).Says(p.Name)
 		}
@@ -268,10 +268,10 @@ func (x *trial) toOthers() int {
 func (x *trial) audit() {
 	var o Object
 	body := x.minimal(x.a, nil)
-	x.audits(1, "create", func() { o = x.a.Create(x.all(), body) })
+	x.audits(1, "create", func() { o = x.a.Create(x.fresh(), body) })
 	x.audits(0, "reads", func() { x.a.Get(x.at(o)).Want(http.StatusOK) })
 	x.audits(0, "refusals", func() {
-		x.a.Do(http.MethodPost, x.all(), "[]").Want(http.StatusBadRequest)
+		x.a.Do(http.MethodPost, x.fresh(), "[]").Want(http.StatusBadRequest)
 		x.a.Do(http.MethodPut, x.at(o), Object{}, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
 		x.b.Do(http.MethodDelete, x.at(o), nil).Want(x.toOthers())
 	})
@@ -299,7 +299,7 @@ func (x *trial) references() {
 		if value == "" {
 			continue
 		}
-		for method, path := range map[string]string{http.MethodPost: x.all(), http.MethodPut: x.at(own)} {
+		for method, path := range map[string]string{http.MethodPost: x.fresh(), http.MethodPut: x.at(own)} {
 			got := x.a.Do(method, path, x.minimal(x.a, Object{name: value})).Want(http.StatusBadRequest).Says("was not found")
 			like := x.a.Do(method, path, x.minimal(x.a, Object{name: "nobody-has-this"})).Want(http.StatusBadRequest)
 			if !alike(got.Body, value, like.Body, "nobody-has-this") {
@@ -309,7 +309,7 @@ func (x *trial) references() {
 	}
 	x.same("refused references", x.a.Get(x.at(own)).Object(), own)
 	if len(x.k.OwnerRefs) > 0 { // created from above with a tenant's owner, it is the tenant's
-		if o := x.top.Create(x.all(), x.minimal(x.a, nil)); o["tenant_uuid"] != x.a.Tenant {
+		if o := x.top.Create(x.fresh(), x.minimal(x.a, nil)); o["tenant_uuid"] != x.a.Tenant {
 			x.Errorf("it is of %v, and what it refers to of %v", o["tenant_uuid"], x.a.Tenant)
 		}
 	}

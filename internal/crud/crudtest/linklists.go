@@ -60,35 +60,39 @@ func (x *linkTrial) list(s *crud.DeclaredSide, near, far *trial) {
 		}
 	}
 	first, second, third := objects[0], objects[1], objects[2]
-	if s.Has == crud.AtMostOne {
-		put(first)
-		put(second)
-		x.audits(0, "two", func() { x.a.Do(http.MethodPut, path, body(second, third)).Want(http.StatusBadRequest) })
-		is("one after another", second)
-		return
+	// some are as many objects as there may be.
+	some := func(all ...Object) []Object {
+		if s.Has == crud.AtMostOne {
+			return all[len(all)-1:]
+		}
+		return all
 	}
-	if ordered {
+	if s.Has == crud.AtMostOne {
+		x.audits(0, "two", func() { x.a.Do(http.MethodPut, path, body(second, third)).Want(http.StatusBadRequest) })
+		put(third)
+		is("one", third)
+	} else if ordered {
 		x.audits(1, "a list", func() { put(third, first, second) })
 		is("a list", third, first, second)
 		x.audits(0, "the same list", func() { put(third, first, second) })
 		x.audits(1, "another order", func() { put(first, third, second) })
 		is("another order", first, third, second)
 	}
-	put(first, second)
-	is("a shorter list", first, second)
+	put(some(first, second)...)
+	is("a shorter list", some(first, second)...)
 	foreign := fresh(x.b, near.make(x.b, nil))
 	nobody := Object{by: map[bool]any{true: 999999999, false: "00000000-0000-4000-8000-000000000000"}[by == "id"]}
 	x.audits(0, "refused lists", func() {
-		if d.Repeated != "" {
+		if d.Repeated != "" || s.Has == crud.AtMostOne {
 			x.a.Do(http.MethodPut, path, body(third, third)).Want(http.StatusBadRequest).Says("")
 		}
-		got := x.a.Do(http.MethodPut, path, body(third, foreign)).Want(http.StatusBadRequest).Says("was not found")
-		like := x.a.Do(http.MethodPut, path, body(third, nobody)).Want(http.StatusBadRequest)
+		got := x.a.Do(http.MethodPut, path, body(some(third, foreign)...)).Want(http.StatusBadRequest).Says("was not found")
+		like := x.a.Do(http.MethodPut, path, body(some(third, nobody)...)).Want(http.StatusBadRequest)
 		if !alike(got.Body, foreign.Text(by), like.Body, nobody.Text(by)) {
 			x.Errorf("another tenant's in a list: %s; nobody's: %s", got.Body, like.Body)
 		}
 		if !x.l.GivesRights {
-			x.top.Do(http.MethodPut, path, body(third, foreign)).Want(http.StatusBadRequest).Says("different tenants")
+			x.top.Do(http.MethodPut, path, body(some(third, foreign)...)).Want(http.StatusBadRequest).Says("different tenants")
 		}
 		x.b.Do(http.MethodPut, path, body(foreign)).Want(http.StatusNotFound)
 		x.b.Do(http.MethodPut, path, body()).Want(http.StatusNotFound)
@@ -109,16 +113,20 @@ func (x *linkTrial) list(s *crud.DeclaredSide, near, far *trial) {
 			x.a.Do(http.MethodPut, path, bad).Want(http.StatusBadRequest)
 		}
 	})
-	is("refused lists", first, second)
+	is("refused lists", some(first, second)...)
 	stale := x.a.Get(near.at(one)).Want(http.StatusOK).Header.Get("ETag")
-	x.a.Do(http.MethodPut, path, body(second, third), resttest.IfMatch(stale)).Want(http.StatusNoContent)
+	x.a.Do(http.MethodPut, path, body(some(second, third)...), resttest.IfMatch(stale)).Want(http.StatusNoContent)
 	x.audits(0, "a list for an object that has changed since it was read", func() {
 		for _, tag := range []string{stale, `"x"`} {
 			x.a.Do(http.MethodPut, path, body(first), resttest.IfMatch(tag)).Want(http.StatusPreconditionFailed)
 		}
 		x.a.Do(http.MethodPut, path, body(first), resttest.IfMatch("x")).Want(http.StatusBadRequest)
 	})
-	is("a list for an object that has changed since it was read", second, third)
+	is("a list for an object that has changed since it was read", some(second, third)...)
+	if d.Repeated == "" && s.Has != crud.AtMostOne {
+		put(third, third)
+		is("one twice", third)
+	}
 	put()
 	is("an empty list")
 	x.audits(0, "an empty list again", func() { put() })

@@ -167,7 +167,9 @@ func (w *world) withoutDatabase(t *testing.T) {
 			case "list":
 				path = "/" + k.Path
 			case "create":
-				path, body = "/"+k.Path, bodies[k.Path]
+				if body = bodies[k.Path]; k.MadeAs == "" {
+					path = "/" + k.Path
+				}
 			case "update":
 				body = Object{}
 			}
@@ -245,8 +247,6 @@ type trial struct {
 	k             *declaration.Entity
 	r             Resource
 	top, a, b, a1 *Client
-	// named says that clients see no key of an object: they name it by what is unique in its tenant alone, and so not from above.
-	named bool
 	// before are the objects of a tenant and those below it that are not the check's, by tenant and name. Tenants have no others,
 	// unless lists show all below, or the collection has no create.
 	before map[string][]string
@@ -277,7 +277,7 @@ var checks = map[string]struct {
 	"remote": {"crl", (*trial).remoteTenant}, "versions": {"ru", (*trial).versions}, "at once": {"ru", (*trial).atOnce},
 	"owned by no tenant": {"rlu", (*trial).unowned}, "audit": {"crud", (*trial).audit}, "bodies": {"ru", (*trial).badBodies},
 	"values": {"ru", (*trial).badValues}, "negotiation": {"l", (*trial).negotiation}, "references": {"cru", (*trial).references},
-	"links": {"cr", (*trial).links}, "lists": {"cr", (*trial).lists}, "parts": {"cr", (*trial).parts}, "children": {"l", (*trial).children},
+	"links": {"cr", (*trial).links}, "lists": {"cr", (*trial).lists}, "parts": {"cr", (*trial).parts}, "children": {"", (*trial).children},
 	"chosen fields": {"crl", (*trial).chosen},
 }
 
@@ -290,12 +290,11 @@ func (w *world) trial(t *testing.T, k *declaration.Entity, r Resource) *trial {
 	for _, tenant := range [][2]string{{top, w.master}, {a, top}, {b, top}, {a1, a}} {
 		w.addTenant(t, tenant[0], tenant[1])
 	}
-	named := len(k.Names) > 0 && k.Schema.Property(k.Keys[0]) == nil
-	if named {
+	if k.MadeAs != "" {
 		seen := *k
-		seen.Keys, seen.Names, k = k.Names, nil, &seen
+		seen.Keys, seen.Names, k = []string{k.MadeAs}, nil, &seen
 	}
-	x := &trial{T: t, world: w, k: k, r: r, named: named, before: map[string][]string{}}
+	x := &trial{T: t, world: w, k: k, r: r, before: map[string][]string{}}
 	if k.Scope != crud.PerTenant {
 		a = w.master
 	}
@@ -381,7 +380,7 @@ func (x *trial) values() Object {
 func (x *trial) make(c *Client, more Object) Object {
 	x.Helper()
 	if x.can("create") {
-		return c.Create(x.all(), x.minimal(c, more))
+		return c.Create(x.fresh(), x.minimal(c, more))
 	}
 	if x.r.Make == nil {
 		x.Fatalf("%s has no create, and the suite no Make", x.k.Path)
@@ -398,6 +397,17 @@ func (x *trial) name(o Object) string {
 }
 
 func (x *trial) all() string { return "/" + x.k.Path }
+
+// named says that clients see no key of an object: they name it, also when they make it, by what is unique in its tenant alone.
+func (x *trial) named() bool { return x.k.MadeAs != "" }
+
+// fresh is the path at which the next object is made.
+func (x *trial) fresh() string {
+	if x.named() {
+		return fmt.Sprint(x.all(), "/new-", x.next())
+	}
+	return x.all()
+}
 
 func (x *trial) one(o Object, key string) string { return x.all() + "/" + o.Text(key) }
 

@@ -101,7 +101,7 @@ func (x *trial) unowned() {
 		x.b.Do(http.MethodPut, path, x.change(o)).Want(http.StatusForbidden)
 		x.a.In(x.b.Tenant).Do(http.MethodPut, path, x.change(o)).Want(http.StatusForbidden)
 		if x.can("create") {
-			x.b.Do(http.MethodPost, x.all(), body).Want(http.StatusForbidden)
+			x.b.Do(http.MethodPost, x.fresh(), body).Want(http.StatusForbidden)
 		}
 		if x.can("delete") {
 			x.b.Do(http.MethodDelete, path, nil).Want(http.StatusForbidden)
@@ -176,7 +176,17 @@ func (x *trial) tenantsBelow() {
 
 // fromAbove: an object is found from its tenant and from above, and stays in its tenant when it is changed from above.
 func (x *trial) fromAbove(clients map[string]*Client, objects map[string]Object) {
-	if x.named {
+	if x.named() { // only their own tenant knows by this name what it names
+		for name, o := range objects {
+			for other, c := range clients {
+				if got := c.Get(x.at(o)); (got.Status == http.StatusOK) != (other == name) {
+					x.Errorf("an object of %s from %s: %d", name, other, got.Status)
+				}
+				if got := x.top.In(c.Tenant).Get(x.at(o)); (got.Status == http.StatusOK) != (other == name) {
+					x.Errorf("an object of %s from above, narrowed to %s: %d", name, other, got.Status)
+				}
+			}
+		}
 		return
 	}
 	for name, o := range objects {
@@ -208,7 +218,11 @@ func (x *trial) tenantHeader() {
 			if method == http.MethodPost && !x.can("create") {
 				continue
 			}
-			if got := x.a.Do(method, x.all(), body, resttest.Header("Wazo-Tenant", value)).Want(http.StatusUnauthorized); !alike(got.Body, value, refused.Body, value) {
+			path := x.all()
+			if method == http.MethodPost {
+				path = x.fresh()
+			}
+			if got := x.a.Do(method, path, body, resttest.Header("Wazo-Tenant", value)).Want(http.StatusUnauthorized); !alike(got.Body, value, refused.Body, value) {
 				x.Errorf("%s: %s", name, got.Body)
 			}
 		}
@@ -227,7 +241,10 @@ func (x *trial) remoteTenant() {
 	x.holds(remote, remote.Get(x.all()).List())
 	o := x.make(remote, nil)
 	remote.Get(x.at(o)).Want(http.StatusOK)
-	x.client(x, x.master).Get(x.at(o)).Want(http.StatusOK)
+	if !x.named() {
+		x.client(x, x.master).Get(x.at(o)).Want(http.StatusOK)
+	}
+	x.client(x, x.master).In(remote.Tenant).Get(x.at(o)).Want(http.StatusOK)
 	x.a.Get(x.at(o)).Want(http.StatusNotFound)
 	parent, err := store.Get[string](x.Context(), x.db, `SELECT parent_uuid FROM auth_tenant WHERE uuid = $1`, remote.Tenant)
 	if err != nil || parent != x.master {

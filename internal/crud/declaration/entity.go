@@ -29,7 +29,7 @@ type Entity struct {
 	*Base
 
 	Path, Singular, Param, Title, Rel, About string
-	Table, Owner                             string
+	Table, Owner, MadeAs                     string
 	Keys, Names, Only, Nested, Search, Lists []string
 	Known                                    map[string]string
 	Scope                                    Scope
@@ -49,6 +49,8 @@ type Entity struct {
 	Searches bool
 	// KeptBeside are the tables of Beside, with the columns that refer to objects.
 	KeptBeside map[string][]string
+	// ReadBy is the access to read each of the objects, if that names none: "" is that of its path.
+	ReadBy string
 	// Document says that all keys together name an object.
 	Document bool
 }
@@ -75,7 +77,7 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 		declared: declared[T]{r},
 		Entity: &Entity{
 			Base: base, Path: r.Path, Singular: r.Singular, Param: r.Param, Title: r.Title, Rel: cmp.Or(r.Rel, Underscored(r.Path)), Table: r.Table,
-			Owner: cmp.Or(r.Owner, TenantColumn), Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists,
+			Owner: cmp.Or(r.Owner, TenantColumn), MadeAs: r.MadeAs, Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists,
 			Of: of, Columns: slices.Clone(ColumnsOf(of)),
 			byName: map[string]Column{}, Schema: rest.SchemaFor(of), Only: r.Only, Nested: r.Nested, Search: r.Search, Subtree: r.Subtree,
 			Searches: len(r.Search) > 0 || r.SearchText != "" || len(r.Found) > 0, KeptBeside: map[string][]string{},
@@ -155,6 +157,9 @@ func (k *Model[T]) Reads() []SQL {
 
 // check panics if the declaration has a mistake.
 func (k *Model[T]) check() {
+	if k.MadeAs != "" {
+		k.mustHave(k.MadeAs)
+	}
 	for _, name := range slices.Concat(k.Order, k.Search, k.Keys, k.Names, k.Several, slices.Collect(maps.Keys(k.Shown))) {
 		k.mustHave(name)
 	}
@@ -233,6 +238,15 @@ func (k *Entity) Field(o any, name string) any {
 
 // Key returns the value of an object's first key.
 func (k *Entity) Key(o any) any { return k.Field(o, k.Keys[0]) }
+
+// Called returns the value by which links name an object.
+func (k *Entity) Called(o any) any { return k.Field(o, cmp.Or(k.MadeAs, k.Keys[0])) }
+
+// Set gives a column's field, of the value's kind, a value.
+func (k *Entity) Set(o any, name string, value any) {
+	field := reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].Index)
+	field.Set(reflect.ValueOf(value).Convert(field.Type()))
+}
 
 // TenantOf returns the tenant that owns an object, or "" if none does.
 func (k *Entity) TenantOf(o any) string {

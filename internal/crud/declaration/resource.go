@@ -30,6 +30,9 @@ type Resource[T Pointer] struct {
 	// Names are text columns by which a path may also name an object, and which are unique only within a tenant: they are looked
 	// up in the tenant in which the request acts, and in what is shared with it.
 	Names []string
+	// MadeAs is the text column whose value clients choose by the path of a create: that is a POST of the object's own path. The objects are
+	// named by it in links, and in paths: it is among Names, or stands below what the objects belong to, as a child's name.
+	MadeAs string
 	// Known are words by which other paths than the engine's name an object, each with the boolean column that is true in it: {"main":
 	// "main"}. What is denied under such a word is denied under the object's keys too.
 	Known map[string]string
@@ -57,9 +60,6 @@ type Resource[T Pointer] struct {
 	// Views are other forms of a list's objects, which the query parameter `view` names. An unknown view is refused; if Views is
 	// nil there is no such parameter.
 	Views map[string]View[T]
-	// ReadViews are other forms of one object, which the query parameter `view` of its GET names: each changes the object that is
-	// shown.
-	ReadViews map[string]func(ctx context.Context, c store.Conn, object T) error
 	// Query are further query parameters of operations, by the names that Only has. The hooks read them from Change.Request.
 	Query map[string][]rest.Parameter
 	// Statuses are further refusals of operations, by the names that Only has: those of the hooks.

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -130,7 +131,7 @@ func (k *Reader[T]) LoadLinks(ctx context.Context, c store.Conn, scope string, o
 // adapt shows objects as the tenant that reads them sees them, and where they are.
 func (k *Reader[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []T) error {
 	for _, o := range objects {
-		k.locate(o, k.Key(o))
+		k.locate(o, k.Called(o))
 	}
 	if k.Present == nil {
 		return nil
@@ -150,7 +151,7 @@ func (k *Reader[T]) locate(o, key any) {
 
 // At returns the path, behind the gate, of the object with a key.
 func (k *Reader[T]) At(key any) string {
-	return fmt.Sprintf("%s/%s/%v", k.Prefix, k.Path, key)
+	return k.Prefix + "/" + k.Path + "/" + url.PathEscape(fmt.Sprint(key))
 }
 
 // Href is one of an object's links.

@@ -122,6 +122,9 @@ func Accesses(k *declaration.Entity, o any, action string) []string {
 	for _, key := range AliasesOf(k, o).Keys {
 		out = append(out, k.Service+"."+declaration.Dotted(k.Path)+"."+WordOf(key)+"."+action)
 	}
+	if action == "read" && k.ReadBy != "" {
+		out = append(out, k.ReadBy)
+	}
 	return out
 }
 

@@ -95,7 +95,7 @@ func (k *Objects) deniedBy(ctx context.Context, of, path string, add func(value 
 		after = "." + path + after
 	}
 	words, all := p.DeniedWords(k.Service+"."+declaration.Dotted(k.Path)+".", after)
-	if all {
+	if all || path == "" && k.ReadBy != "" && p.Denies(k.ReadBy) {
 		return everything
 	}
 	var conditions []string
@@ -103,16 +103,8 @@ func (k *Objects) deniedBy(ctx context.Context, of, path string, add func(value 
 		conditions = k.deniedParents(ctx, of, add)
 	}
 	for _, name := range k.PathNames() {
-		col := k.Column(name)
-		var values []any
-		for _, word := range words {
-			typed := strings.ReplaceAll(word, "%2E", ".") // as rest.WriteWord wrote it
-			if value, ok := col.Argument(typed); ok && fmt.Sprint(value) == typed {
-				values = append(values, value)
-			}
-		}
-		if list, err := json.Marshal(values); err == nil && len(values) > 0 {
-			conditions = append(conditions, query.Listed(k.DB, of+"."+col.Name, col.Kind, add(string(list))))
+		if condition := k.hasWord(of, name, words, add); condition != "" {
+			conditions = append(conditions, condition)
 		}
 	}
 	for word, column := range k.Known {
@@ -121,6 +113,43 @@ func (k *Objects) deniedBy(ctx context.Context, of, path string, add func(value 
 		}
 	}
 	return strings.Join(conditions, " OR ")
+}
+
+// hasWord returns the condition for the rows of which a column has one of these words of accesses, or "" if none can have one.
+func (k *Objects) hasWord(of, name string, words []string, add func(value any) (placeholder string)) string {
+	col := k.Column(name)
+	var values []any
+	for _, word := range words {
+		typed := strings.ReplaceAll(word, "%2E", ".") // as rest.WriteWord wrote it
+		if value, ok := col.Argument(typed); ok && fmt.Sprint(value) == typed {
+			values = append(values, value)
+		}
+	}
+	list, err := json.Marshal(values)
+	if err != nil || len(values) == 0 {
+		return ""
+	}
+	return query.Listed(k.DB, of+"."+col.Name, col.Kind, add(string(list)))
+}
+
+// AndVisibleBelow is AndVisible for what is denied by the paths below an object to which these belong: path leads there, as words, and a column
+// names them.
+func (k *Objects) AndVisibleBelow(ctx context.Context, parents *Objects, parent any, path, column string, add func(value any) (placeholder string)) (sql string) {
+	p := restricted(ctx)
+	if p == nil {
+		return ""
+	}
+	for _, prefix := range Accesses(parents.Entity, parent, path) {
+		words, all := p.DeniedWords(prefix+".", ".read")
+		condition := k.hasWord(k.Alias(), column, words, add)
+		if all {
+			condition = everything
+		}
+		if condition != "" {
+			sql += " AND NOT (" + condition + ")"
+		}
+	}
+	return sql
 }
 
 // deniedParents returns the conditions for the rows that belong to an object which the caller of ctx is denied to read, or of which they are
@@ -134,6 +163,18 @@ func (k *Objects) deniedParents(ctx context.Context, of string, add func(value a
 		}
 	}
 	return out
+}
+
+// AndVisibleParents is AndVisible for what is denied of the objects to which these belong alone.
+func (k *Objects) AndVisibleParents(ctx context.Context, add func(value any) (placeholder string)) string {
+	if restricted(ctx) == nil || len(k.parents) == 0 {
+		return ""
+	}
+	denied := strings.Join(k.deniedParents(ctx, k.Alias(), add), " OR ")
+	if denied == "" {
+		return ""
+	}
+	return " AND (" + denied + ") IS NOT TRUE"
 }
 
 // AndVisible returns what a condition for rows of the table is followed by, for those whose objects the caller of ctx is not denied to read: ""

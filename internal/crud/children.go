@@ -1,0 +1,189 @@
+package crud
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// ChildrenOf serves the objects of a collection, C, that belong to one object of another, P, below that: GET /{parents}/{id}/{children}, and what
+// Only names. Both collections are declared on the engine, before or after.
+type ChildrenOf[P, C declaration.Pointer] struct {
+	// Column is the column of C that refers to the first key of the parent.
+	Column string
+	// Path is where they are below a parent, by default as the path of C; Access are the words of their accesses there, by default those of the path,
+	// which names one of them in accesses too.
+	Path, Access string
+	// Me is for parents that are the users who log in: it adds the list of the caller's own children, GET
+	// /{parents}/me/{children}.
+	Me bool
+	// Only are further operations: create, read, update and delete of a child, below a parent or, with Me, of one's own alone. A path names a child
+	// by MadeAs of its collection, which is unique below a parent, or else by its first key.
+	Only []string
+	// Most is how many children a client makes for one parent, or 0: any number.
+	Most int
+	// Describe adapts an operation, by the names that Only has, and "list".
+	Describe func(action string, op *rest.Operation)
+}
+
+// On declares them on an engine.
+func (l ChildrenOf[P, C]) On(e *Engine) {
+	e.declare(func() []rest.Operation {
+		b := &below[P, C]{ChildrenOf: l, parents: collectionOf[P](e), children: collectionOf[C](e)}
+		b.Path = cmp.Or(l.Path, b.children.Path)
+		b.words = cmp.Or(l.Access, declaration.Dotted(b.Path))
+		b.children.BelongTo(b.parents.Objects, l.Column, b.words)
+		e.described.Children = append(e.described.Children, DescribedChildren{
+			Parent: b.parents.Path, Child: b.children.Path, Path: b.Path, Column: l.Column, Me: l.Me, Only: l.Only,
+		})
+		theirs := b.parents.OnePath()
+		ops := []rest.Operation{b.list(theirs, "list_"+b.parents.Singular+"_"+declaration.Underscored(b.Path))}
+		if l.Me {
+			theirs = "/" + b.parents.Path + "/me"
+			ops = append(ops, b.list(theirs, "list_my_"+declaration.Underscored(b.Path)))
+		}
+		for _, action := range l.Only {
+			ops = append(ops, b.operation(theirs, action))
+		}
+		return ops
+	})
+}
+
+// below are children on an engine.
+type below[P, C declaration.Pointer] struct {
+	ChildrenOf[P, C]
+	parents  *CollectionOf[P]
+	children *CollectionOf[C]
+	words    string
+}
+
+// parent returns the object to which the children belong that the request's path names. It refuses a caller who is denied the operation under
+// another of its keys.
+func (b *below[P, C]) parent(ctx context.Context, c store.Conn, r *rest.Request, scope string) (P, error) {
+	if strings.HasPrefix(r.Op().Path, "/"+b.parents.Path+"/me/") {
+		return b.parents.Row(ctx, c, scope, r.Principal().UserUUID)
+	}
+	o, err := b.parents.Row(ctx, c, scope, r.Param(b.parents.Param))
+	if err == nil {
+		err = rights.RefuseDenied(r, rights.AliasesOf(b.parents.Entity, o))
+	}
+	return o, err
+}
+
+// list returns the operation that lists the children of an object at a path.
+func (b *below[P, C]) list(path, id string) rest.Operation {
+	narrow := func(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error) {
+		o, err := b.parent(ctx, c, r, scope)
+		if err != nil {
+			return "", err
+		}
+		where := b.Column + " = " + args.Add(b.parents.Key(o))
+		if slices.Contains(b.Only, "read") && b.Access == "" {
+			where += b.children.AndVisibleBelow(ctx, b.parents.Objects, o, b.words, b.named(), args.Add)
+		}
+		return where, nil
+	}
+	of := parent{path: path, singular: b.parents.Singular, tag: declaration.Underscored(b.parents.Path)}
+	op := b.children.listBelow(of, path+"/"+b.Path, id, narrow)
+	op.Access = rights.AccessOf(b.children.Service, path+"/"+b.words, "read")
+	b.describe("list", &op)
+	return op
+}
+
+func (b *below[P, C]) describe(action string, op *rest.Operation) {
+	if b.Describe != nil {
+		b.Describe(action, op)
+	}
+}
+
+// named is the column by which a path names a child.
+func (b *below[P, C]) named() string { return cmp.Or(b.children.MadeAs, b.children.Keys[0]) }
+
+// operation returns one on a child of an object at a path.
+func (b *below[P, C]) operation(path, action string) rest.Operation {
+	op := b.children.operation(action)
+	all, at := path+"/"+b.Path, strings.TrimPrefix(op.Path, "/"+b.children.Path)
+	op.Path, op.Tag = all+at, declaration.Underscored(b.parents.Path)
+	if op.Access = rights.AccessOf(b.children.Service, op.Path, action); b.Access != "" {
+		op.Access = rights.AccessOf(b.children.Service, path+"/"+b.words, action)
+	}
+	if b.Me {
+		op.ID = strings.Replace(op.ID, "_", "_my_", 1)
+	}
+	if action == "create" {
+		op.Handle, op.Statuses = b.create, append(op.Statuses, 404)
+	} else {
+		if b.children.below == nil {
+			b.children.below = map[string]func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error){}
+		}
+		b.children.below[op.Path] = b.key
+	}
+	b.describe(action, &op)
+	return op
+}
+
+// key returns the key of the child that a request's path names.
+func (b *below[P, C]) key(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
+	o, err := b.parent(ctx, c, r, scope)
+	if err != nil {
+		return "", err
+	}
+	typed, col := r.Param(b.children.Param), b.children.Column(b.named())
+	value, ok := col.Argument(typed)
+	if !ok || fmt.Sprint(value) != typed {
+		return "", b.children.NotFound("", nil)
+	}
+	found, err := b.children.Rows(ctx, c, b.Column+" = $1 AND "+col.Name+" = $2", b.parents.Key(o), value)
+	if err != nil {
+		return "", err
+	}
+	if len(found) == 0 {
+		return "", b.children.NotFound(b.named(), value)
+	}
+	return fmt.Sprint(b.children.Key(found[0])), nil
+}
+
+// create makes a child of the object that the path names.
+func (b *below[P, C]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	var made C
+	reply, err := b.children.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *declaration.Change[C]) error {
+		o, err := b.parent(ctx, c, r, change.Tenant)
+		if err != nil {
+			return err
+		}
+		if b.Most > 0 {
+			there, err := b.children.Count(ctx, c, b.Column+" = $1", query.Arguments{Values: []any{b.parents.Key(o)}})
+			if err == nil && there >= b.Most {
+				k := b.children
+				err = k.Style.Storedf("%s has at most %d %s", declaration.Capitalized(k.One(b.parents.Singular)), b.Most, k.Plural(k.Path))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		b.children.Set(change.New, b.Column, b.parents.Key(o))
+		made = change.New
+		return b.children.Insert(ctx, c, change)
+	})
+	if err != nil || !b.children.Style.Location {
+		return reply, err
+	}
+	at := r.Op().Path
+	for _, name := range []string{b.parents.Param, b.children.Param} {
+		at = strings.Replace(at, "{"+name+"}", url.PathEscape(r.Param(name)), 1)
+	}
+	if b.children.MadeAs == "" {
+		at += "/" + url.PathEscape(fmt.Sprint(b.children.Key(made)))
+	}
+	reply.Header.Set("Location", b.children.Prefix+at)
+	return reply, nil
+}
