@@ -46,6 +46,7 @@ type table interface {
 	EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
 	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error
 	isBelow(path string) bool
+	reads(path string) bool
 	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error
 }
 

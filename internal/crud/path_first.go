@@ -56,14 +56,9 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 			words, all = append(words, segment), append(all, segment)
 			continue
 		}
-		t := e.tableAt(words, all)
+		t := e.tableAt("/"+strings.Join(segments[:i+1], "/"), words, all)
 		makes := i == len(segments)-1 && r.Op().Method == http.MethodPost // what it names is not there yet
-		for _, child := range e.byPath {
-			if i == len(segments)-1 && child.isBelow(path) {
-				t = child
-			}
-		}
-		if t != nil && !makes && (t.isBelow(path) || slices.Contains(t.entity().Only, "read")) {
+		if t != nil && !makes && t.reads(path) {
 			if objects == nil {
 				written = t.entity()
 			}
@@ -73,7 +68,7 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 		}
 		words = nil
 	}
-	if t := e.tableAt(words, nil); t != nil && written == nil {
+	if t := e.tableAt("", words, nil); t != nil && written == nil {
 		written = t.entity()
 	}
 	for _, d := range e.documents {
@@ -101,8 +96,14 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 	})
 }
 
-// tableAt returns the collection whose path these words end with, or nil. all are those before the last parameter too: the path of objects below others.
-func (e *Engine) tableAt(words, all []string) table {
+// tableAt returns the collection of the object that a path names, or whose path these words end with, or nil. all are those before the last parameter
+// too: the path of objects below others.
+func (e *Engine) tableAt(path string, words, all []string) table {
+	for _, t := range e.byPath {
+		if t.isBelow(path) {
+			return t
+		}
+	}
 	if t, ok := e.byPath[strings.Join(all, "/")]; ok && len(words) > 0 {
 		return t
 	}
@@ -116,6 +117,11 @@ func (e *Engine) tableAt(words, all []string) table {
 
 // isBelow reports whether a path names an object below the one to which it belongs.
 func (k *CollectionOf[T]) isBelow(path string) bool { return k.below[path] != nil }
+
+// reads reports whether clients read an object at a path, or by its key.
+func (k *CollectionOf[T]) reads(path string) bool {
+	return k.isBelow(path) || slices.Contains(k.Only, "read")
+}
 
 // there returns not found if the request's path names no object.
 func (k *CollectionOf[T]) there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) (err error) {

@@ -323,7 +323,7 @@ func (k *CollectionOf[T]) ready(ctx context.Context, c store.Conn, change *decla
 	if k.Has(declaration.TenantColumn) {
 		k.Set(change.New, declaration.TenantColumn, change.Tenant)
 	}
-	if col := k.Column("uuid"); col.Kind == declaration.Identifier && !col.Generated && k.Field(change.New, "uuid") == "" {
+	if k.GivesUUID() && k.Field(change.New, "uuid") == "" {
 		k.Set(change.New, "uuid", uuid.NewString())
 	}
 	if err := k.run(ctx, c, change, k.Prepare); err != nil {

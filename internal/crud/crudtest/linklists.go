@@ -60,13 +60,7 @@ func (x *linkTrial) list(s *crud.DeclaredSide, near, far *trial) {
 		}
 	}
 	first, second, third := objects[0], objects[1], objects[2]
-	// some are as many objects as there may be.
-	some := func(all ...Object) []Object {
-		if s.Has == crud.AtMostOne {
-			return all[len(all)-1:]
-		}
-		return all
-	}
+	some := asManyAs(s.Has)
 	if s.Has == crud.AtMostOne {
 		x.audits(0, "two", func() { x.a.Do(http.MethodPut, path, body(second, third)).Want(http.StatusBadRequest) })
 		put(third)
@@ -130,6 +124,16 @@ func (x *linkTrial) list(s *crud.DeclaredSide, near, far *trial) {
 	put()
 	is("an empty list")
 	x.audits(0, "an empty list again", func() { put() })
+}
+
+// asManyAs returns a function that returns as many objects, the last ones, as there may be.
+func asManyAs(most crud.Count) func(all ...Object) []Object {
+	return func(all ...Object) []Object {
+		if most == crud.AtMostOne {
+			return all[len(all)-1:]
+		}
+		return all
+	}
 }
 
 // listed are, of the lists that an object shows, the keys in that one which has any of these objects.

@@ -12,5 +12,5 @@
 //	ref        "contexts.name": the value must exist there, and the tenant must see it
 //	owner      "true", beside ref: the object belongs to the tenant of what it refers to
 //	joining    "true", in a struct that shows a part of an object: the column is in the joining table
-//	format     "uuid": the column is compared only with UUIDs; one that is called uuid has a new one if a create does not set it
+//	format     "uuid": the column is compared only with UUIDs; one that is called uuid, and that clients do not send, is new in a new object
 package declaration

@@ -239,6 +239,12 @@ func (k *Entity) Field(o any, name string) any {
 // Key returns the value of an object's first key.
 func (k *Entity) Key(o any) any { return k.Field(o, k.Keys[0]) }
 
+// GivesUUID reports whether objects have a uuid that neither clients nor the database choose.
+func (k *Entity) GivesUUID() bool {
+	col, sent := k.byName["uuid"], k.Schema.Property("uuid")
+	return col.Kind == Identifier && !col.Generated && (sent == nil || sent.ReadOnly)
+}
+
 // Called returns the value by which links name an object.
 func (k *Entity) Called(o any) any { return k.Field(o, cmp.Or(k.MadeAs, k.Keys[0])) }
 

@@ -134,7 +134,9 @@ func (k *Objects) hasWord(of, name string, words []string, add func(value any) (
 
 // AndVisibleBelow is AndVisible for what is denied by the paths below an object to which these belong: path leads there, as words, and a column
 // names them.
-func (k *Objects) AndVisibleBelow(ctx context.Context, parents *Objects, parent any, path, column string, add func(value any) (placeholder string)) (sql string) {
+func (k *Objects) AndVisibleBelow(
+	ctx context.Context, parents *Objects, parent any, path, column string, add func(value any) (placeholder string),
+) (sql string) {
 	p := restricted(ctx)
 	if p == nil {
 		return ""
