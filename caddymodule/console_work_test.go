@@ -384,6 +384,7 @@ func TestConsoleMakesATrunk(t *testing.T) {
 	if clicks() != "2" {
 		t.Errorf("it took %s clicks", clicks())
 	}
+	o.until(`document.querySelector('.glance').innerText.includes('Carrier One')`, "it is not told by what one reaches the carrier")
 	trunk := g.Do(t, "GET", confd+"/trunks", admin, "").List().Items[0]
 	endpoint := g.Do(t, "GET", fmt.Sprint(confd, "/endpoints/sip/", trunk["endpoint_sip"].(map[string]any)["uuid"]), admin, "").Want(200)
 	for name, want := range map[string]string{
@@ -581,6 +582,27 @@ func TestConsoleMakesAFilterAndASwitchboard(t *testing.T) {
 	if all := fmt.Sprint(board); !strings.Contains(all, "firstname:Bob") || !strings.Contains(all, "user_firstname:Ada") || !strings.Contains(all, "timeout:90") {
 		t.Errorf("the switchboard is %s", all)
 	}
+
+	// A queue comes with its agents, its users, and where the calls go that none of them takes.
+	g.Do(t, "PUT", fmt.Sprint(confd, "/contexts/", g.Do(t, "GET", confd+"/contexts?name="+in, admin, "").List().Items[0]["id"]), admin, `{"queue_ranges":[{"start":"3000","end":"3009"}]}`).Want(204)
+	g.Do(t, "POST", confd+"/agents", admin, `{"number":"9001","firstname":"Ann"}`).Want(201)
+	o.goTo("#/queue", "New queue")
+	o.enter("Label", "Support")
+	o.enter("Name", "support")
+	for i, of := range [][2]string{{"Agents", "Ann"}, {"Users", "Bob"}} {
+		o.enter(of[0], of[1])
+		o.hit(kb.Enter)
+		o.until(fmt.Sprintf(`document.querySelectorAll('.several li').length === %d`, i+1), "%s is not taken", of[1])
+	}
+	o.choose("When nobody takes the call", "user")
+	o.enter("User", "Ada")
+	o.press("Create")
+	o.reads("Support was created with the number 3000.")
+	o.until(`((text) => ['3000', 'Ann', 'Bob'].every((one) => text.includes(one)))(document.querySelector('.glance').innerText)`, "it is not told who takes its calls")
+	if all := fmt.Sprint(g.Do(t, "GET", confd+"/queues", admin, "").List().Items); !strings.Contains(all, "firstname:Ann") || !strings.Contains(all, "firstname:Bob") || !strings.Contains(all, "user_firstname:Ada") {
+		t.Errorf("the queue is %s", all)
+	}
+	g.Do(t, "DELETE", fmt.Sprint(confd, "/queues/", g.Do(t, "GET", confd+"/queues", admin, "").List().Items[0]["id"]), admin, "").Want(204)
 
 	// A kind of destination of which there is no object says so, and how to get one.
 	o.goTo("#/voice-menu", "New menu")
