@@ -156,5 +156,21 @@ func TestConsoleMakesAPolicyOfARole(t *testing.T) {
 	if held := g.Do(t, "GET", fmt.Sprint(auth, "/groups/", group, "/policies"), admin, "").List().Total; held != 1 {
 		t.Errorf("the group has %d policies", held)
 	}
+
+	// Who has it sees the teams, and not the file of all users, and whom to ask for what they lack.
+	front := g.Do(t, "POST", auth+"/users", admin, `{"username":"front","password":"a-long-password"}`).Want(200).Text("uuid")
+	g.Do(t, "PUT", fmt.Sprint(auth, "/users/", front, "/policies/", policy["uuid"]), admin, "").Want(204)
+	board := g.Do(t, "POST", "/api/confd/1.1/switchboards", admin, `{"name":"Reception"}`).Want(201).Text("uuid")
+	o.press("Sign out")
+	o.reads("Signed out.")
+	o.goTo("", "Sign in")
+	o.signIn("front", "a-long-password")
+	if menu := o.script(t, `[...document.querySelectorAll('nav .place ul a')].map((a) => a.textContent).join()`); !strings.Contains(menu, "Queues,Switchboards,Call filters") || strings.Contains(menu, "Users by file") {
+		t.Errorf("the menu of a receptionist has %s", menu)
+	}
+	o.goTo("#/confd/switchboards/"+board, "Reception")
+	o.reads("You may see this, and not change it. To be allowed it, ask")
+	o.reads("They dial *38")
+	o.until(`!document.querySelector('details.part > summary[data-begin]')`, "one who may not is offered to begin something")
 	o.clean(t, "while a policy was made of a role")
 }
