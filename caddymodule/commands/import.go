@@ -109,7 +109,8 @@ func importWazo(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	job := &wazo.Job{
-		File: strings.Join(args, ""), From: from, SealingKeys: options.SealingKeys, Program: options.Program, Verify: verify,
+		File: strings.Join(args, ""), From: from, SealingKeys: options.SealingKeys, KeyFile: filepath.Join(options.Data, "sealing-key"),
+		Program: options.Program, Verify: verify,
 	}
 	if job.Accesses, err = documentedAccesses(); err != nil {
 		return err

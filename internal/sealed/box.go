@@ -75,6 +75,15 @@ func (b *Box) Seal(plain, context []byte) ([]byte, error) {
 	return keys.Seal(plain, context), nil
 }
 
+// SealSame is Seal, and makes the same blob of the same text for the same context: see [Keys.SealSame].
+func (b *Box) SealSame(plain, context []byte) ([]byte, error) {
+	keys := b.keys.Load()
+	if keys == nil {
+		return nil, errNotPrepared
+	}
+	return keys.SealSame(plain, context), nil
+}
+
 // Open decrypts what was sealed for the same context, on any node with the same key.
 func (b *Box) Open(blob, context []byte) ([]byte, error) {
 	keys := b.keys.Load()

@@ -2,9 +2,11 @@ package sealed
 
 import (
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -35,6 +37,8 @@ type Keys struct{ keys []key }
 type key struct {
 	id   keyID
 	aead cipher.AEAD
+	// nonces is the key of the nonces of SealSame, made of the key by a one-way function.
+	nonces []byte
 }
 
 // keyID identifies a key without revealing anything about it.
@@ -59,7 +63,7 @@ func ParseKeys(text string) (*Keys, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading key %d: %w", len(out.keys)+1, err)
 		}
-		k := key{aead: aead}
+		k := key{aead: aead, nonces: mac(secret, []byte("ringfence sealing nonces"))}
 		hash := sha256.Sum256(append([]byte("ringfence sealing key id\x00"), secret...))
 		copy(k.id[:], hash[:])
 		if out.find(k.id) != nil {
@@ -102,19 +106,37 @@ func (k *Keys) find(id keyID) *key {
 	return nil
 }
 
-// A blob is the version, the key's ID, the nonce, and the ciphertext with its tag. The nonce is random, 192 bits, so a key may
-// seal any number of blobs, and no two blobs are the same.
+// A blob is the version, the key's ID, the nonce, and the ciphertext with its tag. The nonce has 192 bits, so a key may seal any number of blobs.
 const header = 1 + len(keyID{})
 
-// Seal encrypts plain for a context, which says what it belongs to: the table and the row.
+// Seal encrypts plain for a context, which says what it belongs to: the table and the row. Its nonce is random: no two blobs are the same.
 func (k *Keys) Seal(plain, context []byte) []byte {
+	nonce := make([]byte, chacha20poly1305.NonceSizeX)
+	_, _ = rand.Read(nonce) // never fails: it ends the program instead
+	return k.seal(nonce, plain, context)
+}
+
+// SealSame is Seal, and makes the same blob of the same text for the same context. See the package's comment.
+func (k *Keys) SealSame(plain, context []byte) []byte {
+	length := binary.BigEndian.AppendUint64(nil, uint64(len(context)))
+	return k.seal(mac(k.keys[0].nonces, length, context, plain)[:chacha20poly1305.NonceSizeX], plain, context)
+}
+
+func (k *Keys) seal(nonce, plain, context []byte) []byte {
 	with := k.keys[0]
-	blob := make([]byte, header+chacha20poly1305.NonceSizeX, header+chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
+	blob := make([]byte, header, header+len(nonce)+len(plain)+chacha20poly1305.Overhead)
 	blob[0] = version
 	copy(blob[1:header], with.id[:])
-	nonce := blob[header:]
-	_, _ = rand.Read(nonce) // never fails: it ends the program instead
-	return with.aead.Seal(blob, nonce, plain, bound(blob[:header], context))
+	return with.aead.Seal(append(blob, nonce...), nonce, plain, bound(blob, context))
+}
+
+// mac returns the HMAC-SHA-256 of texts, one after the other.
+func mac(key []byte, texts ...[]byte) []byte {
+	hash := hmac.New(sha256.New, key)
+	for _, text := range texts {
+		_, _ = hash.Write(text) // never fails
+	}
+	return hash.Sum(nil)
 }
 
 // Open decrypts what Seal made for the same context. Its errors are ErrOtherKey and ErrDamaged.

@@ -49,6 +49,34 @@ func TestWhatIsSealedOpensInItsContextAlone(t *testing.T) {
 	}
 }
 
+// A blob that is made again is the same for the same key, context and text alone, wherever one ends and the other begins.
+func TestTheSameBlobIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	keys := parse(t, keyOf(1), keyOf(2))
+	secret, context := []byte("secret"), []byte("auth_external.user.google")
+	blob := keys.SealSame(secret, context)
+	if !bytes.Equal(blob, parse(t, keyOf(1)).SealSame(secret, context)) {
+		t.Error("the same is sealed as another blob")
+	}
+	if plain, err := keys.Open(blob, context); err != nil || !bytes.Equal(plain, secret) {
+		t.Errorf("opened %q, %v", plain, err)
+	}
+	if plain, err := keys.Open(blob, here); !errors.Is(err, sealed.ErrDamaged) {
+		t.Errorf("elsewhere: opened %q, %v", plain, err)
+	}
+	nonce := func(blob []byte) string { return string(blob[9:33]) }
+	seen := map[string]bool{nonce(blob): true, nonce(keys.Seal(secret, context)): true}
+	for _, other := range [][]byte{
+		keys.SealSame([]byte("secret."), context), keys.SealSame([]byte("ecret"), append(context, 's')), keys.SealSame(nil, append(context, secret...)),
+		parse(t, keyOf(2), keyOf(1)).SealSame(secret, context),
+	} {
+		seen[nonce(other)] = true
+	}
+	if len(seen) != 6 {
+		t.Errorf("%d of 6 nonces differ", len(seen))
+	}
+}
+
 func TestAChangedBlobDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	keys := parse(t, keyOf(1))

@@ -228,6 +228,33 @@ func TestSameTwice(t *testing.T) {
 	sameRows(t, first, second)
 }
 
+// With the key that is there already, the same dump makes the same backup, byte for byte, with what is sealed in it.
+func TestSameBytes(t *testing.T) {
+	needsRestore(t)
+	data, backups := t.TempDir(), [2][]byte{}
+	for i := range backups {
+		job := &wazo.Job{File: sample, KeyFile: filepath.Join(data, "sealing-key")}
+		t.Cleanup(func() { _ = job.Close() })
+		file, err := job.Make(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if backups[i], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+		key, err := os.ReadFile(filepath.Join(job.Folder(), "sealing-key"))
+		if err == nil { // as a restore does
+			err = os.WriteFile(job.KeyFile, key, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(backups[0], backups[1]) {
+		t.Errorf("%d and %d bytes differ", len(backups[0]), len(backups[1]))
+	}
+}
+
 // sameRows compares what two jobs have made.
 func sameRows(t *testing.T, first, second *wazo.Job) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,8 +29,9 @@ type Job struct {
 	// Accesses are the documented accesses of our services, with {name} for a variable word: those over which a wildcard within a word is written
 	// out.
 	Accesses []string
-	// SealingKeys are the keys of what is sealed; without them a new one is made, and is in the backup.
-	SealingKeys string
+	// SealingKeys are the keys of what is sealed. Without them those of KeyFile are taken, which is then in the backup; if there is no such file, a new
+	// one is made.
+	SealingKeys, KeyFile string
 	// Verify compares what users may do there and here.
 	Verify bool
 	// Program is the version of this program.
@@ -42,7 +44,7 @@ type Job struct {
 }
 
 // Make compiles the dump, and returns the backup's file. It is in a folder that only this user can read, with copies of all secrets, until Close. The
-// same dump makes the same file. Only what is sealed differs, if there is any: by its key, unless that was given, and always by its random nonce.
+// same dump makes the same file, with the same keys of what is sealed, if there is any.
 func (j *Job) Make(ctx context.Context) (file string, err error) {
 	if j.folder, err = os.MkdirTemp("", "ringfence-import-"); err != nil { // mode 0700
 		return "", err
@@ -110,8 +112,11 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 	if err != nil {
 		return err
 	}
-	// A key is made only for what needs one: a dump without secrets makes the same file each time.
-	box := sealed.New(sealed.Options{File: filepath.Join(j.folder, "sealing-key"), Keys: j.SealingKeys})
+	keyFile := filepath.Join(j.folder, "sealing-key")
+	if err := j.copyKeys(keyFile); err != nil {
+		return err
+	}
+	box := sealed.New(sealed.Options{File: keyFile, Keys: j.SealingKeys})
 	if err := box.Prepare(ctx, db); err != nil {
 		return err
 	}
@@ -142,6 +147,22 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 		j.Report.Verification, err = verify(ctx, tx, j.Accesses)
 		return err
 	})
+}
+
+// copyKeys takes the keys that the installation has already.
+func (j *Job) copyKeys(to string) error {
+	if j.SealingKeys != "" || j.KeyFile == "" {
+		return nil
+	}
+	const most = 16 << 10
+	keys, err := private.Read(j.KeyFile, most)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the key of what is sealed: %w", err)
+	}
+	return private.Create(to, keys)
 }
 
 // run runs the statements.

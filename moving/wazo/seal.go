@@ -44,7 +44,7 @@ func seal(ctx context.Context, tx store.Conn, box *sealed.Box) error {
 			return err
 		}
 		for _, row := range rows {
-			blob, err := box.Seal([]byte(row.Plain), []byte(row.Context))
+			blob, err := box.SealSame([]byte(row.Plain), []byte(row.Context))
 			if err != nil {
 				return err
 			}
