@@ -46,10 +46,10 @@ func (t *translation) property(p *rest.Property, o object) any {
 		return unsaid{}
 	case v == nil:
 		return nil
+	case p.Name == "filter_member_id": // the number of a link, not that of an object
+		return t.reference(surrogateKind+".id", v)
 	case p.Ref != "":
 		return t.reference(p.Ref, v)
-	case p.Name == "filter_member_id":
-		return t.reference(surrogateKind+".id", v)
 	default:
 		return t.value(p.Schema, v)
 	}
