@@ -2,6 +2,7 @@ package asterisk_test
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,8 @@ func TestRealTeams(t *testing.T) {
 	first.ended()
 	taken = takes(carolPhone)
 	bobPhone.shows("*381", "terminated")
+	talks := regexp.MustCompile(`PJSIP/dave-\w+ joined 'simple_bridge'`)
+	wait(t, "Carol and Dave talk", func() bool { return talks.MatchString(a.log()[a.read:]) }, nil)
 	second.hangUp()
 	taken.ended()
 	if _, got := carolPhone.dial("*381"); got < 400 {
