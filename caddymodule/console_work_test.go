@@ -602,6 +602,7 @@ func TestConsoleMakesAFilterAndASwitchboard(t *testing.T) {
 	if all := fmt.Sprint(g.Do(t, "GET", confd+"/queues", admin, "").List().Items); !strings.Contains(all, "firstname:Ann") || !strings.Contains(all, "firstname:Bob") || !strings.Contains(all, "user_firstname:Ada") {
 		t.Errorf("the queue is %s", all)
 	}
+	o.until(loaded, "the queue is not shown whole")
 	g.Do(t, "DELETE", fmt.Sprint(confd, "/queues/", g.Do(t, "GET", confd+"/queues", admin, "").List().Items[0]["id"]), admin, "").Want(204)
 
 	// A kind of destination of which there is no object says so, and how to get one.

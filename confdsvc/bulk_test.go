@@ -85,6 +85,19 @@ func TestBulk(t *testing.T) {
 		if n := c.Get("/phone-numbers").List().Total; n != 3 {
 			t.Errorf("%d numbers", n)
 		}
+		// An operation may be on what one before it has made.
+		group := object(c.Do(http.MethodPost, "/bulk", bulk(
+			create("/groups", object{"label": "Sales"}),
+			object{"method": "PUT", "path": "{0}/members/users", "body": object{"users": []any{object{"uuid": u["uuid"]}}}},
+			object{"method": "PUT", "path": "{0}?recursive=false", "body": object{"label": "Sales team"}},
+		)).Want(http.StatusOK).Object()["results"].([]any)[0].(map[string]any)["body"].(map[string]any)).Text("uuid")
+		if o := c.Get("/groups/" + group).Object(); o["label"] != "Sales team" || !strings.Contains(fmt.Sprint(o["members"]), u.Text("uuid")) {
+			t.Errorf("%v", o)
+		}
+		for _, path := range []string{"{1}", "{2}/fallbacks", "{0}/fallbacks"} {
+			c.Do(http.MethodPost, "/bulk", bulk(object{"method": "PUT", "path": user, "body": object{}}, object{"method": "PUT", "path": path, "body": object{}})).
+				Want(http.StatusBadRequest).Says("operations[1]: Input Error - The path names what operations[" + path[1:2] + "] has made, and it has made nothing before")
+		}
 		// If-Match is of each operation.
 		c.Do(http.MethodPost, "/bulk", bulk(object{"method": "PUT", "path": user, "body": object{"firstname": "Ed"}, "if_match": tag})).
 			Want(http.StatusPreconditionFailed).Says("operations[0]: The object has changed")

@@ -158,7 +158,7 @@ const untaken = (service, id) =>
 	mayDo(id)
 		? asked(service, { noanswer_destination: { ...bodyOf(service, operation(id)).properties?.noanswer_destination, title: 'When nobody takes the call' } })
 		: [];
-const goesOn = (path, destination) => destination && { method: 'PUT', path: `${path}/fallbacks`, body: { noanswer_destination: destination } };
+const goesOn = (destination) => (destination ? [{ method: 'PUT', path: '{0}/fallbacks', body: { noanswer_destination: destination } }] : []);
 
 // nextKey is the first position behind the function keys of a user.
 const nextKey = (keys) => Math.max(0, ...Object.keys(keys).map(Number)) + 1;
@@ -184,8 +184,8 @@ const filterKeys = async ({ service: { prefix } }, path) => {
 };
 
 // works are the pages by their addresses: which attributes of the objects that they make they ask for, and which fields of their own they
-// have, above these and below. Body makes the request of the values, and beside what else changes with it; after are lists of what changes once
-// there is the object, each made of its path when the one before is done. Said is what is told of it then.
+// have, above these and below. Body makes the request of the values, and beside what else changes with it, in which {0} is the path of the new
+// object; after is what changes once there is the object, since it needs what the object shows. Said is what is told of it then.
 const works = {
 	telephone: {
 		about: 'A person with a telephone: its login is shown next.',
@@ -223,12 +223,10 @@ const works = {
 			...untaken(service, 'update_queue_fallback'),
 		],
 		body: ({ number: one, agents: _, members: __, noanswer_destination: ___, ...rest }) => ({ ...rest, ...numbers(one) }),
-		after: [
-			(path, { agents = [], members = [], noanswer_destination: to }) => [
-				...agents.map((id) => ({ method: 'PUT', path: `${path}/members/agents/${id}`, of: 'agents' })),
-				...members.map((uuid) => ({ method: 'PUT', path: `${path}/members/users/${uuid}`, of: 'members' })),
-				goesOn(path, to),
-			],
+		beside: ({ agents = [], members = [], noanswer_destination: to }) => [
+			...agents.map((id) => ({ method: 'PUT', path: `{0}/members/agents/${id}`, of: 'agents' })),
+			...members.map((uuid) => ({ method: 'PUT', path: `{0}/members/users/${uuid}`, of: 'members' })),
+			...goesOn(to),
 		],
 		said: ({ label, name, number: one }) => `${label || name} was created${withNumber(one)}.`,
 	},
@@ -240,7 +238,7 @@ const works = {
 			...untaken(service, 'update_switchboard_fallback'),
 		],
 		body: ({ members, noanswer_destination: _, ...rest }) => ({ ...rest, members: users(members) }),
-		after: [(path, { noanswer_destination: to }) => [goesOn(path, to)]],
+		beside: ({ noanswer_destination: to }) => goesOn(to),
 		said: ({ name }) => `${name} was created. An incoming number can lead to it.`,
 	},
 	'call-filter': {
@@ -272,14 +270,12 @@ const works = {
 			}),
 		],
 		body: ({ recipient: _, timeout: __, surrogates: ___, noanswer_destination: ____, keys: _____, ...rest }) => rest,
-		after: [
-			(path, { recipient: uuid, timeout, surrogates, noanswer_destination: to }) => [
-				{ method: 'PUT', path: `${path}/recipients/users`, body: { users: [{ uuid, ...(timeout && { timeout }) }] }, of: 'recipient' },
-				{ method: 'PUT', path: `${path}/surrogates/users`, body: users(surrogates), of: 'surrogates' },
-				goesOn(path, to),
-			],
-			(path, { keys }, resource) => (keys ? filterKeys(resource, path) : []),
+		beside: ({ recipient: uuid, timeout, surrogates, noanswer_destination: to }) => [
+			{ method: 'PUT', path: '{0}/recipients/users', body: { users: [{ uuid, ...(timeout && { timeout }) }] }, of: 'recipient' },
+			{ method: 'PUT', path: '{0}/surrogates/users', body: users(surrogates), of: 'surrogates' },
+			...goesOn(to),
 		],
+		after: (path, { keys }, resource) => (keys ? filterKeys(resource, path) : []),
 		said: ({ name }) => `${name} was created. Who takes the calls switches it on, by a key or by the code that is told here.`,
 	},
 	'incoming-number': {
@@ -403,14 +399,14 @@ const together = async (prefix, operations) => {
 // make makes an object with all that is in it, and does what else changes with it: all of it, or nothing. What is done once it is there takes
 // it away again if it is refused.
 /** @type {(resource: any, work: any, values: any) => Promise<any>} */
-const make = async (resource, { body, beside, after = [] }, values) => {
+const make = async (resource, { body, beside, after }, values) => {
 	const { prefix } = resource.service,
 		{ path, create } = resource;
 	const whole = { method: 'POST', path: takes(create, 'recursive') ? `${path}?recursive=true` : path, body: body(values) },
 		[made] = await together(prefix, [whole, ...((await beside?.(values)) ?? [])]),
 		one = fill(resource.itemPath, idOf(resource.parameter, made));
 	try {
-		for (const step of after) await together(prefix, (await step(one, values, resource)).filter(Boolean));
+		await together(prefix, (await after?.(one, values, resource)) ?? []);
 	} catch (problem) {
 		await erase(prefix + one).catch((left) => {
 			problem.messages?.push(`${brief(made)} is there now, without the rest: ${left.message}`);

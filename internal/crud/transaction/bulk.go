@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -56,6 +59,7 @@ func (e *Runner) Bulk() rest.Operation {
 		Method: http.MethodPost, Path: "/bulk", Access: e.Service + ".bulk.create", ID: "create_bulk", Tag: "bulk",
 		Summary: "Do several operations in one transaction",
 		Description: fmt.Sprintf("At most %d, all in the tenant of this request. Each also needs the access that it needs by itself. "+
+			"`{0}` at the beginning of a path is that of what the first has made. "+
 			"If one is refused, nothing is changed; each message then begins with the operation's position, and the status is that of "+
 			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
 		Query:   []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
@@ -204,7 +208,10 @@ func (b *bulkRun) nest(asked *BulkOperation) (*rest.Request, error) {
 func (b *bulkRun) one(ctx context.Context, i int) (result BulkResult, err error) {
 	r := b.begun[i].request
 	if r == nil {
-		r, err = b.nest(&b.asked[i])
+		asked := b.asked[i]
+		if asked.Path, err = b.resolve(asked.Path, i); err == nil {
+			r, err = b.nest(&asked)
+		}
 	} else {
 		err = b.begun[i].err
 	}
@@ -227,6 +234,22 @@ func (b *bulkRun) one(ctx context.Context, i int) (result BulkResult, err error)
 	result.Status = cmp.Or(reply.Status, op.Success)
 	result.Location, result.ETag = header(reply, "Location"), header(reply, "Etag")
 	return result, nil
+}
+
+// made begins the path of an operation on what another has made.
+var made = regexp.MustCompile(`^\{(\d{1,2})\}([/?]|$)`)
+
+// resolve returns the path of the operation at a position, with that of the object that one before it has made.
+func (b *bulkRun) resolve(path string, i int) (string, error) {
+	named := made.FindStringSubmatch(path)
+	if named == nil {
+		return path, nil
+	}
+	n, err := strconv.Atoi(named[1])
+	if err != nil || n >= i || b.results[n].Location == nil {
+		return "", apierr.New(apierr.Invalid, "The path names what operations[%s] has made, and it has made nothing before", named[1])
+	}
+	return strings.TrimPrefix(*b.results[n].Location, b.engine.Prefix) + path[len(named[0])-len(named[2]):], nil
 }
 
 // header returns a header of a reply, or nil.
