@@ -1,6 +1,7 @@
 package asterisk_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -142,6 +143,19 @@ func TestRealTeams(t *testing.T) {
 		t.Fatalf("they wait: %d, %d\n%s", got, other, a.log()[a.read:])
 	}
 	bobPhone.shows("*381", "confirmed")
+	waiting := func(want string) {
+		t.Helper()
+		var said string
+		wait(t, "the state of the switchboards is "+want, func() bool {
+			is, err := a.service.Live(t.Context())
+			said = fmt.Sprint(err)
+			for _, s := range is.Switchboards.Items {
+				said += fmt.Sprint(" ", s.UUID, " ", s.Waiting)
+			}
+			return said == want
+		}, func() string { return said })
+	}
+	waiting("<nil> " + reception + " 2")
 	if _, got := desk.dial("*381"); got < 400 {
 		t.Errorf("who is no member takes a call: %d", got)
 	}
@@ -159,6 +173,7 @@ func TestRealTeams(t *testing.T) {
 	first.ended()
 	taken = takes(carolPhone)
 	bobPhone.shows("*381", "terminated")
+	waiting("<nil>")
 	talks := regexp.MustCompile(`PJSIP/dave-\w+ joined 'simple_bridge'`)
 	wait(t, "Carol and Dave talk", func() bool { return talks.MatchString(a.log()[a.read:]) }, nil)
 	second.hangUp()

@@ -35,17 +35,15 @@ func (n Names) Endpoints(ctx context.Context, tenantUUID string) ([]string, erro
 	return store.Select[string](ctx, n.DB, `SELECT name FROM confd_endpoint_sip WHERE tenant_uuid = $1`, tenantUUID)
 }
 
-// Queues returns what the queues of a tenant, or of all tenants if the tenant is "", are called, by their numbers.
-func (n Names) Queues(ctx context.Context, tenantUUID string) (map[int64]string, error) {
-	type named struct {
-		ID   int64  `db:"id"`
-		Name string `db:"name"`
-	}
-	found, err := store.Select[named](ctx, n.DB, `SELECT id, coalesce(nullif(label, ''), name) AS name FROM confd_queue
-		WHERE $1 = '' OR CAST(tenant_uuid AS text) = $1`, tenantUUID)
-	names := make(map[int64]string, len(found))
-	for _, q := range found {
-		names[q.ID] = q.Name
+// Waiting returns what the queues and the switchboards of a tenant, or of all tenants if the tenant is "", are called: queues by their numbers, and
+// switchboards by their UUIDs.
+func (n Names) Waiting(ctx context.Context, tenantUUID string) (map[string]string, error) {
+	found, err := store.Select[struct{ Key, Name string }](ctx, n.DB, `
+		SELECT CAST(id AS text) AS key, coalesce(nullif(label, ''), name) AS name FROM confd_queue WHERE $1 = '' OR CAST(tenant_uuid AS text) = $1
+		UNION ALL SELECT CAST(uuid AS text), name FROM confd_switchboard WHERE $1 = '' OR CAST(tenant_uuid AS text) = $1`, tenantUUID)
+	names := make(map[string]string, len(found))
+	for _, one := range found {
+		names[one.Key] = one.Name
 	}
 	return names, err
 }

@@ -18,16 +18,19 @@ const defaultRows = 100
 
 // liveSpec is which rows may be asked for.
 var liveSpec = rest.ListSpec{
-	Filters: []string{"endpoint", "queue"},
-	Docs:    map[string]string{"endpoint": "Only what belongs to the SIP endpoint of this name.", "queue": "Only the queue of this number."},
+	Filters: []string{"endpoint", "queue", "switchboard"},
+	Docs: map[string]string{
+		"endpoint": "Only what belongs to the SIP endpoint of this name.", "queue": "Only the queue of this number.",
+		"switchboard": "Only the switchboard of this UUID.",
+	},
 }
 
 // liveOperations tell how the running telephone system is.
 func (e *endpoints) liveOperations() []rest.Operation {
 	return []rest.Operation{{
 		Method: http.MethodGet, Path: "/asterisk", Access: "sysconfd.asterisk.read", ID: "read_asterisk", Tag: "status",
-		Summary: "The state of Asterisk: calls, registered telephones, trunks, queues",
-		Description: "What belongs to SIP endpoints and queues of the tenant is told. In the master tenant, all is. " +
+		Summary: "The state of Asterisk: calls, registered telephones, trunks, queues, switchboards",
+		Description: "What belongs to SIP endpoints, queues and switchboards of the tenant is told. In the master tenant, all is. " +
 			"Each of the lists begins after `offset` rows, and has `limit` of them at most, or 100.",
 		Query:   slices.DeleteFunc(liveSpec.Parameters(), func(p rest.Parameter) bool { return p.Name == "direction" }), // they have no order
 		Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Live](), Statuses: []int{http.StatusNotImplemented, http.StatusServiceUnavailable}, Tenanted: !e.plain,
@@ -68,7 +71,7 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 		return search == "" || strings.Contains(store.Fold(strings.Join(said, "\n")), search)
 	}
 	seen := func(of jobs.Of, said ...string) bool {
-		if !s.all && (!of.Generated || !own[of.Endpoint]) || only["queue"] != "" || only["endpoint"] != "" && of.Endpoint != only["endpoint"] {
+		if !s.all && (!of.Generated || !own[of.Endpoint]) || only["queue"]+only["switchboard"] != "" || only["endpoint"] != "" && of.Endpoint != only["endpoint"] {
 			return false
 		}
 		return says(append(said, of.Endpoint)...)
@@ -77,18 +80,23 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 	if s.all {
 		of = ""
 	}
-	queues, err := e.names.Queues(ctx, of)
+	names, err := e.names.Waiting(ctx, of)
 	if err != nil {
 		return reply, err
 	}
-	is.Queues.Items = slices.Clone(is.Queues.Items) // what was seen serves others too
+	is.Queues.Items, is.Switchboards.Items = slices.Clone(is.Queues.Items), slices.Clone(is.Switchboards.Items) // what was seen serves others too
 	for i := range is.Queues.Items {
-		is.Queues.Items[i].Label = queues[is.Queues.Items[i].ID]
+		is.Queues.Items[i].Label = names[strconv.FormatInt(is.Queues.Items[i].ID, 10)]
 	}
-	is.Queues = rows(is.Queues, asked.Offset, cmp.Or(asked.Limit, defaultRows), func(q jobs.LiveQueue) bool {
-		return q.Label != "" && only["endpoint"] == "" && (only["queue"] == "" || only["queue"] == strconv.FormatInt(q.ID, 10)) && says(q.Label)
-	})
+	for i := range is.Switchboards.Items {
+		is.Switchboards.Items[i].Label = names[is.Switchboards.Items[i].UUID]
+	}
 	offset, limit := asked.Offset, cmp.Or(asked.Limit, defaultRows)
+	named := func(kind, key string, w jobs.Waits) bool {
+		return w.Label != "" && only["endpoint"]+only["queue"]+only["switchboard"] == only[kind] && (only[kind] == "" || only[kind] == key) && says(w.Label)
+	}
+	is.Queues = rows(is.Queues, offset, limit, func(q jobs.LiveQueue) bool { return named("queue", strconv.FormatInt(q.ID, 10), q.Waits) })
+	is.Switchboards = rows(is.Switchboards, offset, limit, func(s jobs.LiveSwitchboard) bool { return named("switchboard", s.UUID, s.Waits) })
 	is.Channels = rows(is.Channels, offset, limit, func(c jobs.Channel) bool { return seen(c.Of, c.Number, c.Name, c.With, c.WithWho) })
 	is.Registrations = rows(is.Registrations, offset, limit, func(c jobs.Registration) bool { return seen(c.Of, c.From, c.Agent) })
 	is.Trunks = rows(is.Trunks, offset, limit, func(t jobs.LiveTrunk) bool { return seen(t.Of, t.At) })

@@ -21,8 +21,9 @@ type Names interface {
 	HasContext(ctx context.Context, tenantUUID, name string) (bool, error)
 	// Endpoints returns the names of the SIP endpoints of a tenant.
 	Endpoints(ctx context.Context, tenantUUID string) ([]string, error)
-	// Queues returns what the queues of a tenant, or of all tenants if the tenant is "", are called, by their numbers.
-	Queues(ctx context.Context, tenantUUID string) (map[int64]string, error)
+	// Waiting returns what the queues and the switchboards of a tenant, or of all tenants if the tenant is "", are called: queues by their
+	// numbers, and switchboards by their UUIDs.
+	Waiting(ctx context.Context, tenantUUID string) (map[string]string, error)
 	// HasMOH reports whether the tenant has a music on hold of that name.
 	HasMOH(ctx context.Context, tenantUUID, name string) (bool, error)
 }

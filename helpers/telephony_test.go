@@ -91,27 +91,31 @@ func TestLive(t *testing.T) {
 		s.live.Channels.Items = []jobs.Channel{{Of: of("ada", true), Number: "1042", With: "1043"}, {Of: of("bob", true)}, {Kind: "Local"}}
 		s.live.Registrations.Items = []jobs.Registration{{Of: of("ada", true), From: "192.0.2.7:5060"}, {Of: of("ada", true)}, {Of: of("bob", true)}}
 		s.live.Trunks.Items = []jobs.LiveTrunk{{Of: of("carrier", false), At: "the operator's own"}}
-		s.live.Queues.Items = []jobs.LiveQueue{{ID: 5, Waiting: 2}, {ID: 6}, {ID: 7}} // one that confd has no more is nobody's
-		w.names.queues = map[string]map[int64]string{"": {5: "Support", 6: "Theirs"}, w.tenants["a"]: {5: "Support"}}
+		s.live.Queues.Items = []jobs.LiveQueue{{ID: 5, Waits: jobs.Waits{Waiting: 2}}, {ID: 6}, {ID: 7}} // one that confd has no more is nobody's
+		s.live.Switchboards.Items = []jobs.LiveSwitchboard{{UUID: jobUUID, Waits: jobs.Waits{Waiting: 1}}, {UUID: "gone"}}
+		w.names.waiting = map[string]map[string]string{"": {"5": "Support", "6": "Theirs", jobUUID: "Reception"}, w.tenants["a"]: {"5": "Support"}}
 		for _, tt := range []struct {
 			client *resttest.Client
 			query  string
 			want   string // how many there are, and how many are told
 		}{
-			{w.as("master", "sysconfd.asterisk.read"), "", "3/3 3/3 1/1 2/2"},
-			{w.plain, "", "3/3 3/3 1/1 2/2"},
-			{w.as("a", "sysconfd.asterisk.read"), "", "1/1 2/2 0/0 1/1"},
-			{w.as("b", "#"), "", "1/1 1/1 0/0 0/0"},
-			{w.as("b", "#"), "?endpoint=ada", "0/0 0/0 0/0 0/0"},
-			{w.as("a", "#"), "?limit=1&offset=1", "1/0 2/1 0/0 1/0"},
-			{w.as("master", "#"), "?endpoint=ada&limit=5000", "1/1 2/2 0/0 0/0"},
-			{w.as("master", "#"), "?search=192.0.2.7", "0/0 1/1 0/0 0/0"},
-			{w.as("master", "#"), "?search=1043", "1/1 0/0 0/0 0/0"},
-			{w.as("master", "#"), "?queue=6", "0/0 0/0 0/0 1/1"},
+			{w.as("master", "sysconfd.asterisk.read"), "", "3/3 3/3 1/1 2/2 1/1"},
+			{w.plain, "", "3/3 3/3 1/1 2/2 1/1"},
+			{w.as("a", "sysconfd.asterisk.read"), "", "1/1 2/2 0/0 1/1 0/0"},
+			{w.as("b", "#"), "", "1/1 1/1 0/0 0/0 0/0"},
+			{w.as("b", "#"), "?endpoint=ada", "0/0 0/0 0/0 0/0 0/0"},
+			{w.as("a", "#"), "?limit=1&offset=1", "1/0 2/1 0/0 1/0 0/0"},
+			{w.as("master", "#"), "?endpoint=ada&limit=5000", "1/1 2/2 0/0 0/0 0/0"},
+			{w.as("master", "#"), "?search=192.0.2.7", "0/0 1/1 0/0 0/0 0/0"},
+			{w.as("master", "#"), "?search=1043", "1/1 0/0 0/0 0/0 0/0"},
+			{w.as("master", "#"), "?queue=6", "0/0 0/0 0/0 1/1 0/0"},
+			{w.as("master", "#"), "?switchboard=" + jobUUID, "0/0 0/0 0/0 0/0 1/1"},
+			{w.as("master", "#"), "?search=recep", "0/0 0/0 0/0 0/0 1/1"},
+			{w.as("a", "#"), "?switchboard=" + jobUUID, "0/0 0/0 0/0 0/0 0/0"},
 		} {
 			var got []string
 			a := tt.client.Get("/asterisk" + tt.query).Want(200)
-			for _, list := range []string{"channels", "registrations", "trunks", "queues"} {
+			for _, list := range []string{"channels", "registrations", "trunks", "queues", "switchboards"} {
 				l := a.JSON(list).(map[string]any)
 				got = append(got, fmt.Sprintf("%v/%d", l["total"], len(l["items"].([]any))))
 			}

@@ -183,7 +183,7 @@ func (w *world) unchanged(do func()) {
 // named are the names that the configuration service has given, by their tenants.
 type named struct {
 	contexts, moh, endpoints map[string][]string
-	queues                   map[string]map[int64]string
+	waiting                  map[string]map[string]string
 }
 
 func (n *named) InternalContexts(_ context.Context, tenant string) (out []string, err error) {
@@ -203,8 +203,8 @@ func (n *named) Endpoints(_ context.Context, tenant string) ([]string, error) {
 	return n.endpoints[tenant], nil
 }
 
-func (n *named) Queues(_ context.Context, tenant string) (map[int64]string, error) {
-	return n.queues[tenant], nil
+func (n *named) Waiting(_ context.Context, tenant string) (map[string]string, error) {
+	return n.waiting[tenant], nil
 }
 
 func (n *named) HasMOH(_ context.Context, tenant, name string) (bool, error) {

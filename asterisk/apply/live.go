@@ -132,6 +132,11 @@ func (s *Service) seeAll(ctx context.Context) (l jobs.Live, err error) {
 		return l, err // an Asterisk without app_queue has no queues
 	}
 	l.Queues.Items = queuesOf(waiting)
+	kept, err := ami.Tree(ctx, s.client, waitingFamily)
+	if _, refused := errors.AsType[*ami.ResponseError](err); err != nil && !refused {
+		return l, err // an Asterisk before 20.2 cannot list it
+	}
+	l.Switchboards.Items = switchboardsOf(kept, channels)
 	slices.SortStableFunc(l.Registrations.Items, func(a, b jobs.Registration) int { return cmp.Compare(a.Endpoint, b.Endpoint) })
 	slices.SortStableFunc(l.Channels.Items, func(a, b jobs.Channel) int { return cmp.Compare(a.Call, b.Call) })
 	return l, nil

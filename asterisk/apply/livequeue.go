@@ -2,9 +2,11 @@ package apply
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/jobs"
@@ -42,5 +44,31 @@ func queuesOf(events []ami.Message) (all []jobs.LiveQueue) {
 		}
 	}
 	slices.SortFunc(all, func(a, b jobs.LiveQueue) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// waitingFamily is where the dialplan keeps which calls wait at switchboards, by {UUID}/{when}: the name of the channel, and with ^ between them
+// what else a member is told, and when it came, in seconds since 1970.
+const waitingFamily = "ringfence-waiting"
+
+// switchboardsOf returns the switchboards at which calls wait, of what the dialplan keeps. What a dead Asterisk left is of no channel.
+func switchboardsOf(kept map[string]string, channels []ami.Message) (all []jobs.LiveSwitchboard) {
+	there := map[string]bool{}
+	for _, m := range channels {
+		there[m.Get("Channel")] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(kept)) {
+		uuid, _, _ := strings.Cut(key, "/")
+		told := strings.Split(kept[key], "^")
+		came, err := strconv.ParseInt(told[len(told)-1], 10, 64)
+		if err != nil || !there[told[0]] {
+			continue
+		}
+		if len(all) == 0 || all[len(all)-1].UUID != uuid {
+			all = append(all, jobs.LiveSwitchboard{UUID: uuid})
+		}
+		s := &all[len(all)-1]
+		s.Waiting, s.Longest = s.Waiting+1, max(s.Longest, time.Now().Unix()-came)
+	}
 	return all
 }

@@ -8,20 +8,32 @@ type Live struct {
 	StartedAt  *time.Time `json:"started_at" doc:"When it was started, in the time zone that the gateway's machine has too; null if it does not tell."`
 	ReloadedAt *time.Time `json:"reloaded_at" doc:"When it was told last to read all its files."`
 	// The lists have no more than the request asked for, of what the token may see.
-	Channels      Rows[Channel]      `json:"channels" doc:"The channels: each telephone, trunk or other party of each call."`
-	Registrations Rows[Registration] `json:"registrations" doc:"The places where telephones have registered."`
-	Trunks        Rows[LiveTrunk]    `json:"trunks" doc:"The registrations at other systems, and the other systems that are asked whether they answer."`
-	Queues        Rows[LiveQueue]    `json:"queues" doc:"The queues, with what waits in them."`
+	Channels      Rows[Channel]         `json:"channels" doc:"The channels: each telephone, trunk or other party of each call."`
+	Registrations Rows[Registration]    `json:"registrations" doc:"The places where telephones have registered."`
+	Trunks        Rows[LiveTrunk]       `json:"trunks" doc:"The registrations at other systems, and the other systems that are asked whether they answer."`
+	Queues        Rows[LiveQueue]       `json:"queues" doc:"The queues, with what waits in them."`
+	Switchboards  Rows[LiveSwitchboard] `json:"switchboards" doc:"The switchboards at which calls wait."`
 }
 
 // LiveQueue is what waits in a queue, and who takes its calls.
 type LiveQueue struct {
-	ID      int64       `json:"queue_id" example:"3" doc:"The number of the queue in confd."`
-	Label   string      `json:"label" example:"Support" doc:"What it is called there."`
-	Waiting int64       `json:"waiting" example:"2" doc:"How many calls wait."`
-	Longest int64       `json:"longest_seconds" example:"73" doc:"How long the first of them has waited."`
+	ID int64 `json:"queue_id" example:"3" doc:"The number of the queue in confd."`
+	Waits
 	Members int64       `json:"members" example:"5" doc:"How many there are who take its calls: its users, and the agents who are logged in."`
 	Agents  []LiveAgent `json:"agents" doc:"The agents who are logged in."`
+}
+
+// LiveSwitchboard is what waits at a switchboard.
+type LiveSwitchboard struct {
+	UUID string `json:"switchboard_uuid" format:"uuid" doc:"The switchboard in confd."`
+	Waits
+}
+
+// Waits are the calls that wait somewhere.
+type Waits struct {
+	Label   string `json:"label" example:"Support" doc:"What it is called in confd."`
+	Waiting int64  `json:"waiting" example:"2" doc:"How many calls wait."`
+	Longest int64  `json:"longest_seconds" example:"73" doc:"How long the first of them has waited."`
 }
 
 // LiveAgent is an agent who is logged in.

@@ -1,4 +1,4 @@
-// The state of Asterisk: who talks with whom, which telephones have registered, and how the trunks and the queues are. It is refreshed while one looks.
+// The state of Asterisk: who talks with whom, which telephones have registered, and how the trunks, the queues and the switchboards are. It is refreshed while one looks.
 import { call } from './api.js';
 import { operation } from './definitions.js';
 import { badge, grid, h, later, moment, plural, put } from './dom.js';
@@ -30,10 +30,10 @@ const section = (title, { total, items }, none, titles, row) => [
 	total > items.length && h('p', {}, `and ${(total - items.length).toLocaleString()} more: search for them.`),
 ];
 
-// waits tells what waits in a queue, and of its agents who are logged in.
-export const waits = ({ waiting, longest_seconds: longest, members, agents }) => [
+// waits tells what waits in a queue or at a switchboard, and of the queue's agents who are logged in.
+export const waits = ({ waiting, longest_seconds: longest, members, agents = [] }) => [
 	waiting > 0 ? [plural(waiting, 'call'), ' waiting, the first for ', lasting(longest)] : 'Nobody waits',
-	`; ${members > 0 ? `${members.toLocaleString()} to take calls` : 'nobody takes calls'}`,
+	members !== undefined && `; ${members > 0 ? `${members.toLocaleString()} to take calls` : 'nobody takes calls'}`,
 	agents.length > 0 &&
 		h(
 			'ul',
@@ -77,6 +77,10 @@ const seen = (is) => [
 	section('Queues', is.queues, 'There is no queue.', ['Queue', 'What waits, and who takes calls'], (q) => [
 		h('a', { href: `#/confd/queues/${q.queue_id}` }, q.label),
 		waits(q),
+	]),
+	section('Switchboards', is.switchboards, 'No call waits at a switchboard.', ['Switchboard', 'What waits'], (s) => [
+		h('a', { href: `#/confd/switchboards/${s.switchboard_uuid}` }, s.label),
+		waits(s),
 	]),
 	section('Trunks', is.trunks, 'There is no trunk that registers or is asked.', ['Trunk', 'At', 'Registration', 'State', 'Answers in'], (t) => [
 		t.endpoint,

@@ -171,10 +171,17 @@ export const group = (place, { extensions = [], incalls = [], members }) => {
 
 const some = (all, link) => all.length > 0 && [many(all.slice(0, named).map(link)), all.length > named && ` and ${all.length - named} more`];
 
+// waitsNow tells what waits just now in a queue, or at a switchboard.
+const waitsNow = async (add, of, key) => {
+	const live = operation('read_asterisk');
+	if (!live || !may(live)) return;
+	const { data } = await call('GET', live.service.prefix + live.path, { query: { limit: 1, [of]: key } }).catch(() => ({ data: undefined }));
+	if (data) add('Now', waits(data[`${of}s`].items[0] ?? { waiting: 0 }));
+};
+
 // queue tells of those who take a queue's calls, and of what waits in it just now.
 export const queue = async (place, { id, extensions, members }) => {
-	const [list, add] = telling(),
-		live = operation('read_asterisk');
+	const [list, add] = telling();
 	add('Numbers', called(extensions));
 	if (may(resources.get('confd/agents')?.read))
 		add(
@@ -186,10 +193,7 @@ export const queue = async (place, { id, extensions, members }) => {
 		some(members.users, (u) => to('confd/users', u.uuid, brief(u))),
 	);
 	put(place, list);
-	if (!live || !may(live)) return;
-	const { data } = await call('GET', live.service.prefix + live.path, { query: { limit: 1, queue: id } }).catch(() => ({ data: undefined })),
-		[now] = data?.queues.items ?? [];
-	if (now) add('Now', waits(now));
+	await waitsNow(add, 'queue', id);
 };
 
 // trunk tells by which endpoint one reaches the other side, what goes there, and how it is now.
@@ -212,8 +216,8 @@ export const trunk = async (place, { id, endpoint_sip: sip, endpoint_iax: iax, e
 // dialled is a code, or where there is one to be had.
 const dialled = (code) => (code ? h('b', {}, code) : ['the code is switched off (', h('a', { href: '#/confd/extensions/features' }, 'Service codes'), ')']);
 
-// switchboard tells of those who take its calls, and how they do.
-export const switchboard = (place, { incalls, members, code }) => {
+// switchboard tells of those who take its calls, how they do, and of what waits just now.
+export const switchboard = async (place, { uuid, incalls, members, code }) => {
 	const [list, add] = telling();
 	add('From outside', called(incalls.flatMap((of) => of.extensions ?? [])));
 	add(
@@ -222,6 +226,7 @@ export const switchboard = (place, { incalls, members, code }) => {
 	);
 	add('How', ['They dial ', dialled(code), ': the first call that waits is theirs. A key for that number has a lamp, which is lit while calls wait.']);
 	put(place, list);
+	await waitsNow(add, 'switchboard', uuid);
 };
 
 // filter tells whose calls a filter is for, who takes them, and how they switch it.
