@@ -60,7 +60,8 @@ func TestIAXTrunk(t *testing.T) {
 		for _, bad := range []object{
 			{},
 			{"remote_host": "a:b"},
-			{"remote_host": "x", "callback_context": "y"}, {"remote_host": "x", "auth_username": "us"},
+			{"remote_host": "x", "callback_context": "y"},
+			{"remote_host": "x", "auth_username": "us"},
 			{"remote_host": "x", "auth_username": "a/b", "auth_password": "x"},
 			{"remote_host": "x", "remote_port": 65536},
 		} {
