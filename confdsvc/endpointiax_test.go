@@ -61,7 +61,6 @@ func TestIAXTrunk(t *testing.T) {
 			{},
 			{"remote_host": "a:b"},
 			{"remote_host": "x", "callback_context": "y"},
-			{"remote_host": "x", "auth_username": "us"},
 			{"remote_host": "x", "auth_username": "a/b", "auth_password": "x"},
 			{"remote_host": "x", "remote_port": 65536},
 		} {

@@ -48,8 +48,6 @@ func declareRegistersIAX(e *crud.Engine) {
 			switch r := change.New; {
 			case orEmpty(r.CallbackContext) != "" && orEmpty(r.CallbackExtension) == "":
 				return apierr.InvalidField("callback_context", "depends", "Cannot set field \"callback_context\" if the field \"callback_extension\" is not set")
-			case orEmpty(r.AuthUsername) != "" && orEmpty(r.AuthPassword) == "":
-				return apierr.InvalidField("auth_password", "depends", "Is required beside auth_username")
 			case r.length() > 255:
 				return apierr.New(apierr.Invalid, "The sum of all fields is longer than maximum length 255")
 			}
