@@ -98,6 +98,10 @@ func TestBulk(t *testing.T) {
 			c.Do(http.MethodPost, "/bulk", bulk(object{"method": "PUT", "path": user, "body": object{}}, object{"method": "PUT", "path": path, "body": object{}})).
 				Want(http.StatusBadRequest).Says("operations[1]: Input Error - The path names what operations[" + path[1:2] + "] has made, and it has made nothing before")
 		}
+		if messages := said(t, c.Do(http.MethodPost, "/bulk", bulk(create("/groups", object{"label": 1}), object{"method": "PUT", "path": "{0}", "body": object{}})).
+			Want(http.StatusBadRequest)); len(messages) != 1 || !strings.HasPrefix(messages[0], "operations[0]: Input Error - label: ") {
+			t.Errorf("what is on an object that was refused says more than that: %q", messages)
+		}
 		// If-Match is of each operation.
 		c.Do(http.MethodPost, "/bulk", bulk(object{"method": "PUT", "path": user, "body": object{"firstname": "Ed"}, "if_match": tag})).
 			Want(http.StatusPreconditionFailed).Says("operations[0]: The object has changed")

@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -34,6 +35,16 @@ func TestNames(t *testing.T) {
 		for tenant, want := range map[string]bool{"a": true, "b": false, "a1": false, "master": false} {
 			if got, err := names.Endpoints(t.Context(), w.tenants[tenant]); err != nil || slices.Contains(got, "telephone") != want {
 				t.Errorf("endpoints of %s: %v, %v", tenant, got, err)
+			}
+		}
+		queue := w.as(t, "a").Create("/queues", `{"name":"support","label":"Support"}`).Text("id")
+		plain := w.as(t, "b").Create("/queues", `{"name":"sales"}`).Text("id")
+		desk := w.as(t, "a").Create("/switchboards", `{"name":"Reception"}`).Text("uuid")
+		for tenant, want := range map[string]map[string]string{
+			"a": {queue: "Support", desk: "Reception"}, "b": {plain: "sales"}, "a1": {}, "": {queue: "Support", desk: "Reception", plain: "sales"},
+		} {
+			if got, err := names.Waiting(t.Context(), w.tenants[tenant]); err != nil || !maps.Equal(got, want) {
+				t.Errorf("queues and switchboards of %q: %v, %v", tenant, got, err)
 			}
 		}
 		for tenant, want := range map[string]bool{"a": true, "b": false} {

@@ -32,9 +32,8 @@ type Mended struct {
 }
 
 // Mend goes through all objects that are stored, and what links have, and makes them such as requests could have written: it is for rows that came
-// in another way. What
-// their schemas, references or Validate refuse gets null or its default, loses the item of the list, is cut, or is deleted with the object,
-// whichever comes first. Of collections of which hooks says no, only schemas refuse. It writes no audit, and does not look at what objects have in
+// in another way. What their schemas, references or Validate refuse gets null or its default, loses the item of the list, is cut, or is deleted with the
+// object, whichever comes first. Of collections of which hooks says no, only schemas refuse. It writes no audit, and does not look at what objects have in
 // other tables. It may tell of the same again.
 func (e *Engine) Mend(ctx context.Context, hooks func(path string) bool, tell func(m Mended) error) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Prefix, http.NoBody)

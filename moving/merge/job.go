@@ -136,8 +136,11 @@ func saying(o object, attributes ...string) any {
 func (j *Job) allApps(ctx context.Context) error {
 	err := j.apps(ctx, "", "")
 	for k, objects := range j.objects {
+		if k.path != "users" {
+			continue
+		}
 		for _, o := range objects {
-			if m := j.names.of(k.path, o); m != nil && k.path == "users" && err == nil {
+			if m := j.names.of(k.path, o); m != nil && err == nil {
 				err = j.apps(ctx, "/users/"+text(o["uuid"]), "/users/"+text(m.New["uuid"]))
 			}
 		}

@@ -390,8 +390,6 @@ const together = async (prefix, operations) => {
 				of = operations[Number(at)]?.of;
 			return { path: of ? [of] : at === '0' ? inside : [], detail };
 		});
-		if (operations.length === 1 && operations[0].of && problem.parts?.length === 0)
-			problem.parts = problem.messages?.map((detail) => ({ path: [operations[0].of], detail }));
 		throw problem;
 	}
 };

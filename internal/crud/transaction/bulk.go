@@ -155,7 +155,7 @@ func (b *bulkRun) all(ctx context.Context, c store.Conn) error {
 			b.results[i], err = b.one(ctx, i)
 			return err
 		})
-		if err == nil {
+		if err == nil || errors.Is(err, errUnmade) {
 			continue
 		}
 		refusal := rest.Refusal(err)
@@ -239,6 +239,9 @@ func (b *bulkRun) one(ctx context.Context, i int) (result BulkResult, err error)
 // made begins the path of an operation on what another has made.
 var made = regexp.MustCompile(`^\{(\d{1,2})\}([/?]|$)`)
 
+// errUnmade says that an operation is on what another would have made, which was refused. That tells the client enough.
+var errUnmade = errors.New("it was not made")
+
 // resolve returns the path of the operation at a position, with that of the object that one before it has made.
 func (b *bulkRun) resolve(path string, i int) (string, error) {
 	named := made.FindStringSubmatch(path)
@@ -246,6 +249,9 @@ func (b *bulkRun) resolve(path string, i int) (string, error) {
 		return path, nil
 	}
 	n, err := strconv.Atoi(named[1])
+	if err == nil && n < i && b.results[n].Status == 0 {
+		return "", errUnmade
+	}
 	if err != nil || n >= i || b.results[n].Location == nil {
 		return "", apierr.New(apierr.Invalid, "The path names what operations[%s] has made, and it has made nothing before", named[1])
 	}
