@@ -173,7 +173,8 @@ func (s slot) put(d *Destination) {
 }
 
 // slotsOf returns the slots of an object, or of an item of a list in it.
-func slotsOf(o reflect.Value, places []place, at string) (out []slot) {
+func slotsOf(o reflect.Value, places []place, at string) []slot {
+	out := make([]slot, 0, len(places))
 	for _, p := range places {
 		field := o.FieldByIndex(p.index)
 		if p.within == nil {

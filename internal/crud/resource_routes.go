@@ -221,15 +221,14 @@ func (k *CollectionOf[T]) ReadIn(ctx context.Context, c store.Conn, r *rest.Requ
 // checkReadable returns not found if the request may not read the object, or the one to which it belongs.
 func (k *CollectionOf[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object T) error {
 	args := &query.Arguments{}
-	itself := k.Itself(object, args)
-	where := itself + k.AndVisibleParents(ctx, args.Add)
+	where := k.AndVisibleParents(ctx, args.Add)
 	if readable := k.readable(r, args); readable != "" {
 		where += " AND " + readable
 	}
-	if where == itself {
+	if where == "" {
 		return nil
 	}
-	n, err := k.Count(ctx, c, where, *args)
+	n, err := k.Count(ctx, c, k.Itself(object, args)+where, *args)
 	if err == nil && n == 0 {
 		err = k.NotFound(k.Keys[0], k.Key(object))
 	}

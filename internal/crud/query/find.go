@@ -49,11 +49,7 @@ func NewReader[T declaration.Pointer](m *declaration.Model[T], v Visibility) *Re
 			load: func(ctx context.Context, c store.Conn, _ string, objects any) error {
 				return b.Load(ctx, c, objects.([]T))
 			},
-			blank: func(objects any) {
-				for _, o := range objects.([]T) {
-					b.Blank(o)
-				}
-			},
+			blank: func(object any) { b.Blank(object.(T)) },
 		})
 	}
 	for _, f := range reflect.VisibleFields(m.Of) {

@@ -49,8 +49,8 @@ type Loader struct {
 	Field string
 	// load fills in the fields of a []*O of at most LoadAtOnce, as the tenant scope sees them.
 	load func(ctx context.Context, c store.Conn, scope string, objects any) error
-	// blank fills them in if there are no rows.
-	blank func(objects any)
+	// blank fills them in for an object without rows.
+	blank func(object any)
 }
 
 // chosen reports whether the attribute is among those that a client chose; nil is all attributes.
@@ -104,11 +104,7 @@ func (s show[O, E]) Loader(near, far *Side, shared func() bool) Loader {
 	load := func(ctx context.Context, c store.Conn, scope string, objects any) error {
 		return s.fill(ctx, c, scope, far, key, id, query(), " ORDER BY "+order, objects.([]O))
 	}
-	blank := func(objects any) {
-		for _, o := range objects.([]O) {
-			s.set(o, []E{})
-		}
-	}
+	blank := func(object any) { s.set(object.(O), []E{}) }
 	has := func() string {
 		if !shared() {
 			return ""

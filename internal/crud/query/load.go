@@ -49,15 +49,14 @@ func (k *Reader[T]) assemble(ctx context.Context, c store.Conn, scope string, ro
 
 // loadThere fills in a field of the objects that have something to load, and blanks it in the others.
 func loadThere[O declaration.Pointer](ctx context.Context, c store.Conn, scope string, l Loader, objects []O, there func(i int) bool) error {
-	var with, without []O
+	var with []O
 	for i, o := range objects {
 		if there(i) {
 			with = append(with, o)
 		} else {
-			without = append(without, o)
+			l.blank(o)
 		}
 	}
-	l.blank(without)
 	return loadAll(ctx, c, scope, l, with)
 }
 
