@@ -59,7 +59,7 @@ AT_ONCE  := $(shell expr $$(nproc 2>/dev/null || echo 3) + 1)
 
 .PHONY: test
 test: ## all tests, on SQLite and on PostgreSQL (test-race: with the race detector)
-	GOGC=200 $(WITH_PG) $(GO) test $(RACE) -p $(AT_ONCE) -timeout 60m $(PKGS)
+	GOGC=200 .ci/in-memory $(WITH_PG) $(GO) test $(RACE) -p $(AT_ONCE) -timeout 60m $(PKGS)
 
 .PHONY: test-race
 test-race: ## all tests with the race detector, on both databases
