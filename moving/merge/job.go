@@ -426,12 +426,49 @@ func (j *Job) leave(k *kind, o object, reason string) {
 
 // put changes something of an object that was brought. A refusal is told.
 func (j *Job) put(ctx context.Context, k *kind, o object, m *mapped, below string, body any) error {
-	err := j.To.Call(ctx, http.MethodPut, confd+"/"+k.path+"/"+url.PathEscape(text(m.New[k.key]))+below, body, nil)
-	if reason, refused := report.Refused(err); refused {
+	reason, err := j.tryPut(ctx, k, m, below, body)
+	if reason != "" {
 		j.leave(k, o, strings.TrimPrefix(below, "/")+": "+reason)
-		return nil
 	}
 	return err
+}
+
+// tryPut is put, but returns why it is refused.
+func (j *Job) tryPut(ctx context.Context, k *kind, m *mapped, below string, body any) (refusal string, err error) {
+	err = j.To.Call(ctx, http.MethodPut, confd+"/"+k.path+"/"+url.PathEscape(text(m.New[k.key]))+below, body, nil)
+	if reason, refused := report.Refused(err); refused {
+		return reason, nil
+	}
+	return "", err
+}
+
+// putPart changes a part of an object. Where it has values of any names, such as the keys of a telephone, a refusal of one leaves the others.
+func (j *Job) putPart(ctx context.Context, k *kind, o object, m *mapped, p part, body object) error {
+	reason, err := j.tryPut(ctx, k, m, "/"+p.path, body)
+	if reason == "" || err != nil {
+		return err
+	}
+	i := slices.IndexFunc(p.body.Properties, func(p rest.Property) bool { return p.Schema.Values != nil })
+	if i < 0 {
+		j.leave(k, o, p.path+": "+reason)
+		return nil
+	}
+	named := p.body.Properties[i].Name
+	values, _ := body[named].(object)
+	kept := object{}
+	body[named] = kept
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		kept[name] = values[name]
+		reason, err := j.tryPut(ctx, k, m, "/"+p.path, body)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			delete(kept, name)
+			j.leave(k, o, p.path+" "+name+": "+reason)
+		}
+	}
+	return nil
 }
 
 // link links an object with those that it is linked with in the old installation. Sent again, a link changes nothing.
@@ -541,7 +578,7 @@ func (j *Job) complete(ctx context.Context, k *kind, o object) error {
 			continue
 		}
 		if body := t.object(p.body, of); says(body) {
-			if err := j.put(ctx, k, o, m, "/"+p.path, body); err != nil {
+			if err := j.putPart(ctx, k, o, m, p, body); err != nil {
 				return err
 			}
 		}
