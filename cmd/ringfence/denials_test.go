@@ -1300,7 +1300,8 @@ func (x *denials) state(c store.Conn) map[string]string {
 		}
 	}
 	var queries []string
-	for table, columns := range x.columns {
+	for _, table := range slices.Sorted(maps.Keys(x.columns)) { // the same text each time, which is prepared once
+		columns := x.columns[table]
 		values := make([]string, len(columns))
 		for i, name := range columns {
 			values[i] = `coalesce(CAST("` + name + `" AS text), '')`
