@@ -296,8 +296,8 @@ func shownBy(t *testing.T, p *gatewaytest.Process, token, tenant string, names [
 func withoutNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if v["label"] == "global" {
-			delete(v, "uuid") // of the template that each tenant has
+		if label, _ := v["label"].(string); slices.Contains([]string{"global", "webrtc", "registration_trunk", "meeting_guest", "twilio_trunk"}, label) {
+			delete(v, "uuid") // of the templates that each tenant has
 		}
 		if v["member_id"] != nil {
 			delete(v, "exten") // a code and that number

@@ -197,15 +197,9 @@ func (j *Job) surrogates(ctx context.Context, k *kind, o object) error {
 // surrogateKind is the kind of the numbers of surrogates, in the names that are paired.
 const surrogateKind = "callfilters/surrogates"
 
-func surrogatesOf(filter object) (out []object) {
+func surrogatesOf(filter object) []object {
 	surrogates, _ := filter["surrogates"].(object)
-	users, _ := surrogates["users"].([]any)
-	for _, item := range users {
-		if u, is := item.(object); is {
-			out = append(out, u)
-		}
-	}
-	return out
+	return items(surrogates["users"])
 }
 
 func (j *Job) step() {
@@ -290,8 +284,10 @@ func (j *Job) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		all = slices.DeleteFunc(all, func(o object) bool { // those of the installation
-			return o["tenant_uuid"] != j.From.Tenant || k.path == "sounds" && o["name"] == "system"
+		all = slices.DeleteFunc(all, func(o object) bool { // those of the installation, and of guests of meetings
+			of, told := o["tenant_uuid"]
+			name, _ := o["name"].(string)
+			return told && of != j.From.Tenant || k.path == "sounds" && name == "system" || k.path == "endpoints/sip" && strings.HasPrefix(name, "wazo-meeting-")
 		})
 		j.objects[k] = all
 		files := 0
@@ -304,10 +300,45 @@ func (j *Job) read(ctx context.Context) error {
 			j.Report.Note("%d of %s have files, which are not brought: send them to the new ones.", files, k.path)
 		}
 	}
+	for _, k := range j.kinds {
+		j.objects[k] = slices.DeleteFunc(j.objects[k], func(o object) bool {
+			_, told := o["tenant_uuid"]
+			return !told && !j.isLinked(k, o)
+		})
+	}
 	if err := j.pairTemplates(ctx); err != nil {
 		return err
 	}
 	return j.tellElsewhere(ctx)
+}
+
+// isLinked reports whether an object of the tenant is linked with one that the platform has for all tenants, such as a registration of a trunk.
+func (j *Job) isLinked(k *kind, o object) bool {
+	for _, other := range j.kinds {
+		for _, l := range other.links {
+			if l.to == k && slices.ContainsFunc(j.objects[other], func(by object) bool {
+				return slices.ContainsFunc(items(shownAs(by, l.path)), func(item object) bool { return item[k.key] == o[k.key] })
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// items are the objects that an attribute shows: one, or a list.
+func items(shown any) (out []object) {
+	switch shown := shown.(type) {
+	case object:
+		out = []object{shown}
+	case []any:
+		for _, item := range shown {
+			if item, is := item.(object); is {
+				out = append(out, item)
+			}
+		}
+	}
+	return out
 }
 
 // tellElsewhere tells of the objects of kinds that are not here.
@@ -478,22 +509,10 @@ func (j *Job) link(ctx context.Context, k *kind, o object) error {
 		return nil
 	}
 	for _, l := range k.links {
-		var items []object
-		switch shown := shownAs(o, l.path).(type) {
-		case object:
-			items = []object{shown}
-		case []any:
-			for _, item := range shown {
-				if item, is := item.(object); is {
-					items = append(items, item)
-				}
+		if others := items(shownAs(o, l.path)); len(others) > 0 {
+			if err := j.linkAll(ctx, k, o, m, l, others); err != nil {
+				return err
 			}
-		}
-		if len(items) == 0 {
-			continue
-		}
-		if err := j.linkAll(ctx, k, o, m, l, items); err != nil {
-			return err
 		}
 	}
 	return j.names.finish(m, linked)

@@ -64,9 +64,9 @@ func plan(operations []rest.Operation) []*kind {
 	return inOrder(kinds)
 }
 
-// kindOf returns the kind whose collection an operation lists, or nil.
+// kindOf returns the kind whose collection an operation lists, or nil. What is only the caller's own is no kind.
 func kindOf(list *rest.Operation, by map[string]*rest.Operation) *kind {
-	if list.Method != http.MethodGet || strings.Contains(list.Path, "{") || list.Reply == nil {
+	if list.Method != http.MethodGet || strings.Contains(list.Path, "{") || strings.Contains(list.Path, "/me/") || list.Reply == nil {
 		return nil
 	}
 	for name, op := range by {
@@ -95,7 +95,7 @@ func addTo(kinds map[string]*kind, put, get *rest.Operation) {
 	_, below, more := strings.Cut(below, "}/")
 	k := kinds[collection]
 	path, param, pair := strings.Cut(below, "/{")
-	if !found || !more || k == nil || slices.Contains(told, collection+"/"+path) {
+	if !found || !more || k == nil || strings.HasPrefix(below, "{") || slices.Contains(told, collection+"/"+path) {
 		return
 	}
 	switch {
