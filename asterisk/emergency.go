@@ -36,7 +36,9 @@ func (p *plan) emergenciesOf(tenantUUID string) map[string][]*confdsvc.Emergency
 // emergencyNumbers makes emergency numbers known in each context where telephones dial: there nothing else can have the call first.
 func emergencyNumbers(p *plan, add func(context string, e entry)) {
 	p.eachEmergency(func(c *confdsvc.Context, number string, steps []step) {
-		add(c.Name, entry{exten: number, steps: steps})
+		for _, in := range p.dialled(c.Name) {
+			add(in, entry{exten: number, steps: steps})
+		}
 	})
 }
 
@@ -56,7 +58,9 @@ func prefixedEmergencies(p *plan, add func(context string, e entry)) {
 	}
 	p.eachEmergency(func(c *confdsvc.Context, number string, steps []step) {
 		for _, prefix := range prefixes[c.TenantUUID] { // one that comes again changes nothing
-			add(c.Name, entry{exten: prefix + number, steps: steps})
+			for _, in := range p.dialled(c.Name) {
+				add(in, entry{exten: prefix + number, steps: steps})
+			}
 		}
 	})
 }

@@ -55,6 +55,7 @@ func withTexts(tb testing.TB, typed string) *confdsvc.Snapshot {
 	for _, t := range s.Transports {
 		t.Options.V = append(t.Options.V, []string{"domain", typed})
 	}
+	s.Applications = []*confdsvc.Application{{UUID: reception, TenantUUID: acme, Name: &typed, Destination: new("node"), Options: confdsvc.NodeOptions{MusicOnHold: &typed}}}
 	s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Label: typed, Mode: "custom", Application: &typed}}
 	s.Zones = append(s.Zones, confdsvc.ZoneMessage{Name: typed, Timezone: "Europe/Paris", Message: &typed}, confdsvc.ZoneMessage{Name: "own", Timezone: "Europe/Paris", Message: &typed})
 	s.VoicemailGeneral = map[string]string{"emailbody": typed, "emailsubject": typed, "externnotify": typed, "mailcmd": typed, typed: typed, "fromstring": typed}

@@ -180,7 +180,16 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	named := p.named(l)
 	omit := p.optionOf(named, "endpoint_section_options.")
 	in := p.dialsIn(l, e)
-	p.beginEndpoint(w, named, e, true, in)
+	if o := p.takes(l); o != nil {
+		p.beginEndpoint(w, named, e, true, p.takenContext(in, o))
+		for _, name := range []string{"message_context", "subscribe_context"} { // the application takes calls alone
+			if typed, _ := e.Endpoint.Last(name); p.contextOf(l.TenantUUID, typed) == nil {
+				w.Set(name, in)
+			}
+		}
+	} else {
+		p.beginEndpoint(w, named, e, true, in)
+	}
 	if value, typed := e.Endpoint.Last("context"); typed && value != in {
 		omit("context", notTheirs)
 	}

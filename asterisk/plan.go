@@ -33,6 +33,7 @@ type plan struct {
 	schedules    map[confdsvc.ID]*confdsvc.Schedule
 	menus        map[confdsvc.ID]*confdsvc.IVR
 	conferences  map[confdsvc.ID]*confdsvc.Conference
+	applications map[string]*confdsvc.Application
 	trunks       map[confdsvc.ID]*confdsvc.Trunk
 	parking      map[string][]*confdsvc.ParkingLot // the lots that have a number in a context, by its name
 	endpoints    map[string]*confdsvc.EndpointSIP  // by UUID, also those with which nobody can telephone, as the next
@@ -124,6 +125,7 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p.schedules = index(s.Schedules, func(s *confdsvc.Schedule) confdsvc.ID { return s.ID }, scheduleFault)
 	p.menus = index(s.Menus, func(m *confdsvc.IVR) confdsvc.ID { return m.ID }, nil)
 	p.conferences = index(s.Conferences, func(o *confdsvc.Conference) confdsvc.ID { return o.ID }, nil)
+	p.applications = index(s.Applications, func(o *confdsvc.Application) string { return o.UUID }, nil)
 	for _, l := range s.ParkingLots {
 		if p.lotFault(l) == "" {
 			in := p.lotNumber(l).Context

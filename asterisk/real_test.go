@@ -54,18 +54,18 @@ func wait(t testing.TB, what string, is func() bool, state func() string) {
 // modules are those that the generated configuration needs, so that the log has nothing but what concerns it. Versions of Asterisk
 // differ in them: what is missing is not loaded.
 const modules = `app_authenticate app_bridgewait app_cdr app_confbridge app_db app_dial app_directed_pickup app_directory app_disa app_echo app_exec app_milliwatt app_mixmonitor app_page app_playback
-	app_playtones app_privacy app_queue app_read app_record app_stack app_userevent app_verbose app_voicemail bridge_builtin_features
+	app_playtones app_privacy app_queue app_read app_record app_stack app_stasis app_userevent app_verbose app_voicemail bridge_builtin_features
 	bridge_builtin_interval_features bridge_holding bridge_native_rtp bridge_simple bridge_softmix cdr_custom cdr_manager cel_custom chan_bridge_media chan_pjsip codec_a_mu codec_adpcm
 	codec_alaw codec_g722 codec_gsm codec_opus codec_opus_open_source codec_resample codec_ulaw format_gsm format_pcm format_sln format_wav format_wav_gsm func_base64 func_callerid func_cdr
 	func_channel func_cut func_db func_devstate func_dialplan func_env func_extstate func_global func_groupcount func_hangupcause func_lock func_logic func_math func_md5
-	func_pjsip_aor func_pjsip_contact func_pjsip_endpoint func_sprintf func_strings func_timeout func_uri pbx_config res_adsi res_agi res_cdrel_custom res_clioriginate
+	func_pjsip_aor func_pjsip_contact func_pjsip_endpoint func_sprintf func_strings func_timeout func_uri pbx_config res_adsi res_agi res_ari res_ari_applications res_ari_channels res_ari_events res_ari_model res_cdrel_custom res_clioriginate
 	res_crypto res_geolocation res_http_websocket res_manager_devicestate res_musiconhold res_parking res_pjproject res_pjsip res_pjsip_acl res_pjsip_authenticator_digest
 	res_pjsip_caller_id res_pjsip_dialog_info_body_generator res_pjsip_diversion res_pjsip_dtmf_info res_pjsip_empty_info
 	res_pjsip_endpoint_identifier_ip res_pjsip_endpoint_identifier_user res_pjsip_exten_state res_pjsip_header_funcs res_pjsip_logger res_pjsip_mwi
 	res_pjsip_mwi_body_generator res_pjsip_nat res_pjsip_notify res_pjsip_one_touch_record_info res_pjsip_outbound_authenticator_digest
 	res_pjsip_outbound_publish res_pjsip_outbound_registration res_pjsip_path res_pjsip_pidf_body_generator res_pjsip_pubsub res_pjsip_refer
 	res_pjsip_registrar res_pjsip_rfc3326 res_pjsip_sdp_rtp res_pjsip_session res_pjsip_transport_websocket res_pjsip_xpidf_body_generator
-	res_rtp_asterisk res_smdi res_sorcery_astdb res_sorcery_config res_sorcery_memory res_speech res_srtp res_stasis res_timing_timerfd`
+	res_rtp_asterisk res_smdi res_sorcery_astdb res_sorcery_config res_sorcery_memory res_speech res_srtp res_stasis res_stasis_answer res_stasis_playback res_stasis_recording res_stasis_snoop res_timing_timerfd res_websocket_client`
 
 // pbxUnderTest is a real Asterisk, in folders and on ports of its own, with what configures it.
 type pbxUnderTest struct {
@@ -195,6 +195,8 @@ func bootReal(t testing.TB) *pbxUnderTest {
 	}
 	fmt.Fprintf(&conf, "astmoddir => %s\n[options]\nentityid = 02:00:00:00:00:01\n", moduleFolder)
 	write("etc/asterisk.conf", conf.String())
+	write("etc/websocket_client.conf", "")
+	write("etc/ari.conf", "[general]\nenabled = yes\nallowed_origins = *\n[program]\ntype = user\npassword = s\n")
 	write("etc/cel.conf", "[general]\nenable = yes\nevents = ANSWER,HANGUP\n")
 	write("etc/cel_custom.conf", "[mappings]\nMaster.csv => ${eventtype},${CHANNEL(accountcode)},${CHANNEL(userfield)}\n")
 	write("etc/logger.conf", "[general]\n[logfiles]\nfull => notice,warning,error,verbose(5)\n")

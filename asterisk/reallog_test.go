@@ -99,6 +99,7 @@ var expected = []expectation{
 	expect(`WARNING.* app_disa\.c: .*got bad password`, "a wrong PIN"),
 	expect(`ERROR.* chan_pjsip\.c: Session already DISCONNECTED`, "a telephone that ends a call while Asterisk tells it something"),
 	expect(`WARNING.* Taskprocessor 'stasis/m:manager:core-\w+' queue reached`, "what the managers are told of 200 calls at once waits for a busy machine"),
+	expect(`WARNING.* (Failed to find outbound websocket per-call config for app|Stasis app) 'wazo-app-`, "docs/asterisk.md: no program takes the call"),
 	expect(`WARNING.* Call limit reached: limit=`, "docs/asterisk.md"),
 	expect(`WARNING.* Abnormal 'Gosub\(ringfence-limit,leg,1`, "calls at the very same moment, of which some are too many"),
 	expect(`ERROR\[\d+\] stasis\.c: Internal error: subscription has invalid topic\s*$`, "two threads of res_pjsip_refer stop watching one transfer at the same moment: "+

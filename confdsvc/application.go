@@ -9,8 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Application is a name under which another program takes calls from Asterisk. Nothing here is such a program: see docs/asterisk.md, What is not generated
-// yet.
+// Application is a name under which another program takes calls from Asterisk, or a node in which they wait: see docs/asterisk.md.
 type Application struct {
 	UUID        string      `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID  string      `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`

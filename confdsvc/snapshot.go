@@ -40,6 +40,7 @@ type Snapshot struct {
 	CallFilters     []*CallFilter  // with their users
 	CallPickups     []*CallPickup  // with their users and groups
 	Switchboards    []*Switchboard // with their members
+	Applications    []*Application
 	Keys            []*FuncKeyTemplate
 	Customs         []*EndpointCustom
 	Transports      []*SIPTransport
@@ -67,6 +68,7 @@ type Snapshot struct {
 	LineExtensions       map[ID][]ID     // the numbers of a line
 	LineSIP              map[ID]string   // the SIP endpoint of a line
 	LineCustom           map[ID]ID       // the custom endpoint of a line
+	LineApplication      map[ID]string   // the application that takes the calls of a line
 	TrunkSIP             map[ID]string   // the SIP endpoint of a trunk
 	TrunkCustom          map[ID]ID       // the custom endpoint of a trunk
 	TrunkIAX             map[ID]ID       // the IAX endpoint of a trunk
@@ -154,6 +156,7 @@ func (s *Snapshot) parts() []reading {
 		withLinks(&s.CallFilters),
 		withLinks(&s.CallPickups),
 		withLinks(&s.Switchboards),
+		rows(&s.Applications, nil),
 		withLinks(&s.Outcalls),
 		rows(&s.CallPermissions, nil),
 		whole(&s.Keys),
@@ -181,8 +184,6 @@ func (s *Snapshot) parts() []reading {
 		lists(userLines, &s.UserLines),
 		s.readUsersOfLines,
 		lists(lineExtensions, &s.LineExtensions),
-		ones(lineSIP, &s.LineSIP),
-		ones(lineCustom, &s.LineCustom),
 		ones(trunkSIP, &s.TrunkSIP),
 		ones(trunkCustom, &s.TrunkCustom),
 		ones(trunkIAX, &s.TrunkIAX),
@@ -279,9 +280,30 @@ func byLeft[A comparable, B any](ends []crud.Ends[A, B]) map[A][]B {
 	return out
 }
 
-// readLines reads the lines without what they show of their endpoints.
-func (s *Snapshot) readLines(ctx context.Context, c store.Conn, _ *crud.Engine) (err error) {
-	s.Lines, err = store.Select[*Line](ctx, c, `SELECT id, tenant_uuid, context, position FROM confd_line ORDER BY id`)
+// readLines reads the lines without what they show of their endpoints, and what they lead to.
+func (s *Snapshot) readLines(ctx context.Context, c store.Conn, _ *crud.Engine) error {
+	rows, err := store.Select[struct {
+		Line
+		SIP         *string `db:"sip_uuid"`
+		Custom      *ID     `db:"custom_id"`
+		Application *string `db:"application_uuid"`
+	}](ctx, c, `SELECT l.id, l.tenant_uuid, l.context, l.position, CAST(e.sip_uuid AS text) AS sip_uuid, e.custom_id,
+		CAST(a.application_uuid AS text) AS application_uuid
+		FROM confd_line l LEFT JOIN confd_line_endpoint e ON e.line_id = l.id LEFT JOIN confd_line_application a ON a.line_id = l.id ORDER BY l.id`)
+	s.LineSIP, s.LineCustom, s.LineApplication = map[ID]string{}, map[ID]ID{}, map[ID]string{}
+	for i := range rows {
+		row := &rows[i]
+		s.Lines = append(s.Lines, &row.Line)
+		if row.SIP != nil {
+			s.LineSIP[row.ID] = *row.SIP
+		}
+		if row.Custom != nil {
+			s.LineCustom[row.ID] = *row.Custom
+		}
+		if row.Application != nil {
+			s.LineApplication[row.ID] = *row.Application
+		}
+	}
 	return err
 }
 

@@ -105,6 +105,22 @@ func TestReadBackWithoutTheRight(t *testing.T) {
 	}
 }
 
+// The job says which applications of the dialplan no module brings.
+func TestApplicationsOfMissingModules(t *testing.T) {
+	var n *system
+	s := pbx(t, &n)
+	s.Handle("Command", func(c *amitest.Session, a ami.Message) {
+		c.Respond(a, "Success", "Output", "                Goto: Jump to a particular priority.", "Output", "                NoOp: Do nothing.", "Output", "            Playback: Play a file.")
+	})
+	n = start(t, storetest.SQLite(t), withManager(s), false)
+	n.store("extensions.conf", "[internal]\nexten => 1,1,Stasis(x)\nexten => 2,1,PLAYBACK(y)\nsame => n,BridgeWait(z)\n", "pjsip.conf", telephones("alice"))
+	job := do(t, n)
+	wantState(t, job, jobs.Done, "")
+	if said := fmt.Sprint(job.Log); !strings.Contains(said, "this Asterisk has no BridgeWait, no Stasis: ") {
+		t.Errorf("the job says %s", said)
+	}
+}
+
 // Where several modules for voicemail are installed, one that fails to load takes the actions of the other with it. The job says what
 // to do.
 func TestReadBackWithoutTheModule(t *testing.T) {

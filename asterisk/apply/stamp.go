@@ -108,6 +108,7 @@ func (a *running) verifyTelephones(ctx context.Context, f *conf.File) error {
 
 // verifyDialplan reads back the stamp of the dialplan.
 func (a *running) verifyDialplan(ctx context.Context, f *conf.File) ([]string, error) {
+	a.checkApplications(ctx, f)
 	stamp := f.Section(folderContext)
 	if stamp == nil {
 		return nil, nil
@@ -122,4 +123,31 @@ func (a *running) verifyDialplan(ctx context.Context, f *conf.File) ([]string, e
 		}
 	}
 	return nil, nil
+}
+
+// checkApplications warns of applications of the dialplan that this Asterisk has not, since no module brings them: a call ends there. An account that
+// may not ask is no fault.
+func (a *running) checkApplications(ctx context.Context, f *conf.File) {
+	lines, err := ami.Command(ctx, a.client, "core show applications")
+	d, wrong := conf.ParseDialplan(f)
+	has := map[string]bool{}
+	for _, line := range lines {
+		name, _, _ := strings.Cut(line, ":")
+		has[strings.ToLower(strings.TrimSpace(name))] = true
+	}
+	if err != nil || wrong != nil || !has["goto"] {
+		return
+	}
+	lacks := map[string]bool{}
+	for _, in := range d.Contexts {
+		for _, s := range in.Steps {
+			if s.Priority != conf.HintPriority && !has[strings.ToLower(s.App)] {
+				lacks[s.App] = true
+			}
+		}
+	}
+	if len(lacks) > 0 {
+		a.warn("this Asterisk has no " + strings.Join(slices.Sorted(maps.Keys(lacks)), ", no ") +
+			": the modules that bring these applications are not loaded, and calls that need them end")
+	}
 }
