@@ -2,8 +2,6 @@ package confdsvc_test
 
 import (
 	"fmt"
-	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/store/migrations"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -207,89 +204,6 @@ func TestCallerIDOfUserAndNumber(t *testing.T) {
 		six := "/lines/" + c.Create("/lines", object{"context": c.in, "endpoint_sip": object{}}).Text("id")
 		put("/users/" + flo.Text("id") + six)
 		wantCallerID(c.Client, six, `Desk|78|"Desk" <78>`)
-	})
-}
-
-// A line that had a caller ID of its own, before that was the endpoint's, keeps it.
-func TestMigratedCallerIDs(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db store.DB) {
-		c := newWorld(t, db).as(t, "a")
-		migration, err := fs.ReadFile(migrations.Files(db.Engine()), "00033_caller_ids.sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		exec := func(statement string, args ...any) {
-			t.Helper()
-			if _, err := db.Exec(t.Context(), statement, args...); err != nil {
-				t.Fatalf("%s: %v", statement, err)
-			}
-		}
-		var lines []string
-		for _, options := range [][]any{{}, pairs("language=fr"), {}, pairs("callerid=Mine")} {
-			lines = append(lines, c.Create("/lines", object{"context": "default"}).Text("id"))
-			sip := c.Create("/endpoints/sip", object{"endpoint_section_options": options}).Text("uuid")
-			c.Do(http.MethodPut, "/lines/"+lines[len(lines)-1]+"/endpoints/sip/"+sip, nil).Want(http.StatusNoContent)
-		}
-		exec("DROP VIEW confd_line_protocol")
-		exec("CREATE VIEW confd_line_protocol AS SELECT 1 AS x")
-		for _, column := range []string{"caller_id_name", "caller_id_num"} {
-			exec("ALTER TABLE confd_endpoint_sip DROP COLUMN " + column)
-			exec("ALTER TABLE confd_line ADD COLUMN " + column + " text")
-		}
-		exec("UPDATE confd_line SET caller_id_name = $1, caller_id_num = $2 WHERE id = $3", `A "b" \c`, "12", lines[0])
-		exec("UPDATE confd_line SET caller_id_num = $1 WHERE id = $2", "34", lines[1])
-		exec("UPDATE confd_line SET caller_id_name = $1 WHERE id = $2", "Own", lines[2])
-		exec(string(migration))
-		for i, want := range []string{`A "b" \c|12|"A \"b\" \\c" <12>`, `<nil>|34|"" <34>`, `Own|<nil>|"Own"`, `<nil>|<nil>|Mine`} {
-			wantCallerID(c, "/lines/"+lines[i], want)
-			c.Do(http.MethodPut, "/lines/"+lines[i], object{"position": 2}).Want(http.StatusNoContent)
-			wantCallerID(c, "/lines/"+lines[i], want)
-		}
-	})
-}
-
-// The columns of endpoints that had the option before there were columns become what they would at the next change of the endpoint.
-func TestMigratedCallerIDOptions(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db store.DB) {
-		c := newWorld(t, db).as(t, "a")
-		migration, err := fs.ReadFile(migrations.Files(db.Engine()), "00038_caller_ids_of_options.sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		callerIDs := []string{
-			`"Al One" <1000>`, `Al One <1000>`, `"Al \"X\" \\One\\" <1000>`, `<1000>`, `1000`, `"Al"`, `Al`, ` Al  < 10 > `, `"é" <+33*1>`, `+1#`, ``, `"`, `""`, `<`, `>`, `<>`, `a <b> <1>`, `"a\\"b" <1`,
-		}
-		random := rand.New(rand.NewPCG(1, 2))
-		for range 200 {
-			text := make([]byte, random.IntN(9))
-			for i := range text {
-				text[i] = `"\<>+1 aé`[random.IntN(8)]
-			}
-			callerIDs = append(callerIDs, string(text))
-		}
-		for i, id := range callerIDs {
-			options := [][]string{{"language", "callerid"}, {"callerid", "Old <1>"}, {"callerid", id}, {"set_var", "A=[]"}}
-			c.Create("/endpoints/sip", object{"endpoint_section_options": [][][]string{options, options[2:3]}[i%2]})
-		}
-		c.Create("/endpoints/sip", object{"endpoint_section_options": pairs("callerid_tag=x language=callerid")})
-		c.Create("/endpoints/sip", object{})
-		contents := storetest.Contents(t, db)
-		before := contents()
-		if _, err := db.Exec(t.Context(), "UPDATE confd_endpoint_sip SET caller_id_name = NULL, caller_id_num = NULL"); err != nil {
-			t.Fatal(err)
-		}
-		if contents() == before {
-			t.Fatal("there were no caller IDs")
-		}
-		if _, err := db.Exec(t.Context(), string(migration)); err != nil {
-			t.Fatal(err)
-		}
-		was, is := strings.Split(before, "\n"), strings.Split(contents(), "\n")
-		for i := range was {
-			if was[i] != is[i] {
-				t.Errorf("it was %s\nand is %s", was[i], is[i])
-			}
-		}
 	})
 }
 

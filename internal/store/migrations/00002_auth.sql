@@ -17,7 +17,8 @@ CREATE TABLE auth_tenant (
     state                         @text,
     country                       @text,
     zip_code                      @text,
-    default_authentication_method @text NOT NULL DEFAULT 'native'
+    default_authentication_method @text NOT NULL DEFAULT 'native',
+    remote                        boolean NOT NULL DEFAULT false -- of another auth server, which its tokens brought here: it lies where that server has it
 );
 CREATE INDEX auth_tenant_parent ON auth_tenant (parent_uuid);
 CREATE UNIQUE INDEX auth_tenant_one_master ON auth_tenant ((uuid = parent_uuid)) WHERE uuid = parent_uuid;
@@ -49,9 +50,11 @@ CREATE TABLE auth_email (
     user_uuid @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
     address   @text NOT NULL,
     main      boolean NOT NULL,
-    confirmed boolean NOT NULL
+    confirmed boolean NOT NULL,
+    login     @text -- the canonical form of the address. Once it is confirmed, auth_login has it too, and the user can log in with it
 );
 CREATE INDEX auth_email_user ON auth_email (user_uuid);
+CREATE INDEX auth_email_login ON auth_email (login);
 
 -- A username or an email address by which a user logs in, in its canonical form. It belongs to one user.
 CREATE TABLE auth_login (
@@ -79,6 +82,7 @@ CREATE TABLE auth_policy (
 CREATE TABLE auth_policy_access (
     policy_uuid @uuid NOT NULL REFERENCES auth_policy (uuid) ON DELETE CASCADE,
     access      @text NOT NULL,
+    place       integer NOT NULL DEFAULT 0, -- a policy returns its accesses in the order in which they were sent
     PRIMARY KEY (policy_uuid, access)
 );
 -- Finds the few policies that allow everything: somebody must remain an administrator.
@@ -103,6 +107,7 @@ CREATE TABLE auth_refresh_token (
     user_agent  @text NOT NULL,
     remote_addr @text NOT NULL,
     created_at  @time NOT NULL,
+    backend     @text NOT NULL DEFAULT '', -- that checked the password
     CONSTRAINT auth_refresh_token_client UNIQUE (user_uuid, client_id)
 );
 
@@ -116,7 +121,8 @@ CREATE TABLE auth_token (
     mobile       boolean NOT NULL,
     user_agent   @text NOT NULL,
     remote_addr  @text NOT NULL,
-    refresh_uuid @uuid REFERENCES auth_refresh_token (uuid) ON DELETE SET NULL
+    refresh_uuid @uuid REFERENCES auth_refresh_token (uuid) ON DELETE SET NULL,
+    backend      @text NOT NULL DEFAULT '' -- that checked the password
 );
 CREATE INDEX auth_token_user ON auth_token (user_uuid);
 CREATE INDEX auth_token_expires ON auth_token (expires_at);

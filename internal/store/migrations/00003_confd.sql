@@ -39,6 +39,9 @@ CREATE TABLE confd_user (
     forward_unconditional_destination     @text,
     service_dnd_enabled                   boolean NOT NULL DEFAULT false,
     service_incallfilter_enabled          boolean NOT NULL DEFAULT false,
+    max_calls                             bigint,
+    max_calls_per_minute                  bigint,
+    max_minutes_per_day                   bigint,
     created_at                            @time NOT NULL DEFAULT (now_utc()),
     search_text                           @search(firstname lastname, caller_id, description, userfield, email, mobile_phone_number,
         preprocess_subroutine, outgoing_caller_id, username, subscription_type)

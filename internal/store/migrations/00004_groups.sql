@@ -7,6 +7,7 @@ CREATE TABLE auth_group (
     slug           @text NOT NULL,
     slug_key       @text NOT NULL,
     system_managed boolean NOT NULL,
+    config_managed boolean NOT NULL DEFAULT false, -- made by the operator's configuration
     CONSTRAINT auth_group_name_key UNIQUE (tenant_uuid, name_key),
     CONSTRAINT auth_group_slug_key UNIQUE (tenant_uuid, slug_key)
 );
@@ -19,8 +20,9 @@ CREATE TABLE auth_group_user (
 CREATE INDEX auth_group_user_user ON auth_group_user (user_uuid);
 
 CREATE TABLE auth_group_policy (
-    group_uuid  @uuid NOT NULL REFERENCES auth_group (uuid) ON DELETE CASCADE,
-    policy_uuid @uuid NOT NULL REFERENCES auth_policy (uuid) ON DELETE CASCADE,
+    group_uuid     @uuid NOT NULL REFERENCES auth_group (uuid) ON DELETE CASCADE,
+    policy_uuid    @uuid NOT NULL REFERENCES auth_policy (uuid) ON DELETE CASCADE,
+    config_managed boolean NOT NULL DEFAULT false,
     PRIMARY KEY (group_uuid, policy_uuid)
 );
 CREATE INDEX auth_group_policy_policy ON auth_group_policy (policy_uuid);

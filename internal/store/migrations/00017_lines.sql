@@ -45,8 +45,6 @@ CREATE TABLE confd_line (
     context           @text NOT NULL,
     provisioning_code @text NOT NULL UNIQUE,
     position          bigint NOT NULL,
-    caller_id_name    @text,
-    caller_id_num     @text,
     registrar         @text NOT NULL,
     search_text       @search(provisioning_code)
 );
@@ -61,16 +59,6 @@ CREATE TABLE confd_endpoint_custom (
     enabled          boolean NOT NULL
 );
 CREATE INDEX confd_endpoint_custom_tenant ON confd_endpoint_custom (tenant_uuid, id);
-
--- The endpoint of a line. Each kind of endpoint has a column, and one of them is set.
-CREATE TABLE confd_line_endpoint (
-    line_id   bigint NOT NULL PRIMARY KEY REFERENCES confd_line (id) ON DELETE CASCADE,
-    custom_id bigint UNIQUE REFERENCES confd_endpoint_custom (id) ON DELETE CASCADE
-);
-
--- The protocol and the name of each line, from its endpoint.
-CREATE VIEW confd_line_protocol AS
-    SELECT le.line_id, 'custom' AS protocol, e.interface AS name FROM confd_line_endpoint le JOIN confd_endpoint_custom e ON e.id = le.custom_id;
 
 CREATE TABLE confd_line_extension (
     line_id      bigint NOT NULL PRIMARY KEY REFERENCES confd_line (id) ON DELETE CASCADE,

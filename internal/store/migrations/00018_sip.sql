@@ -41,6 +41,8 @@ CREATE TABLE confd_endpoint_sip (
     outbound_auth_section_options              @text NOT NULL,
     transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid) ON DELETE SET NULL, -- a DELETE with a fallback sets another
     asterisk_id                                @text,
+    caller_id_name                             @text, -- the parts of the option callerid
+    caller_id_num                              @text,
     search_text                                @search(name, asterisk_id, label)
 );
 @search_index(confd_endpoint_sip);
@@ -72,11 +74,16 @@ CREATE TABLE confd_endpoint_sip_template_parent (
 );
 CREATE INDEX confd_endpoint_sip_template_parent_template ON confd_endpoint_sip_template_parent (template_uuid);
 
-ALTER TABLE confd_line_endpoint ADD COLUMN sip_uuid @uuid REFERENCES confd_endpoint_sip (uuid) ON DELETE CASCADE;
-CREATE UNIQUE INDEX confd_line_endpoint_sip ON confd_line_endpoint (sip_uuid);
+-- The endpoint of a line. Each kind of endpoint has a column, and one of them is set.
+CREATE TABLE confd_line_endpoint (
+    line_id   bigint NOT NULL PRIMARY KEY REFERENCES confd_line (id) ON DELETE CASCADE,
+    custom_id bigint UNIQUE REFERENCES confd_endpoint_custom (id) ON DELETE CASCADE,
+    sip_uuid  @uuid UNIQUE REFERENCES confd_endpoint_sip (uuid) ON DELETE CASCADE
+);
 
-DROP VIEW confd_line_protocol;
+-- The protocol, the name and the caller ID of each line, from its endpoint.
 CREATE VIEW confd_line_protocol AS
-    SELECT le.line_id, 'custom' AS protocol, e.interface AS name FROM confd_line_endpoint le JOIN confd_endpoint_custom e ON e.id = le.custom_id
-    UNION ALL
-    SELECT le.line_id, 'sip', e.name FROM confd_line_endpoint le JOIN confd_endpoint_sip e ON e.uuid = le.sip_uuid;
+    SELECT le.line_id, CASE WHEN le.sip_uuid IS NULL THEN 'custom' ELSE 'sip' END AS protocol, coalesce(s.name, o.interface) AS name,
+        s.caller_id_name, s.caller_id_num
+    FROM confd_line_endpoint le LEFT JOIN confd_endpoint_sip s ON s.uuid = le.sip_uuid LEFT JOIN confd_endpoint_custom o ON o.id = le.custom_id
+    WHERE le.sip_uuid IS NOT NULL OR le.custom_id IS NOT NULL;

@@ -28,13 +28,14 @@ CREATE TABLE confd_extension_feature (
     context @text NOT NULL,
     enabled boolean NOT NULL
 );
+-- An installation begins with these two off: to record a call, and to take the call of any telephone that rings.
 INSERT INTO confd_extension_feature (uuid, feature, exten, context, enabled) VALUES
     ('3ceaaf30-8142-48ea-91d9-3080f9b439fc', 'agentstaticlogin', '_*31.', 'xivo-features', true),
     ('9dfb369b-ab13-4fae-a276-55daa05f1119', 'agentstaticlogoff', '_*32.', 'xivo-features', true),
     ('6301bbfc-a0c5-454e-8ff9-bb510944fe0c', 'agentstaticlogtoggle', '_*30.', 'xivo-features', true),
     ('6fced11d-2bd8-41e6-847a-8387cdde8d51', 'autoprov', '*48378', 'xivo-features', true),
     ('3a124c64-7e02-4f05-b7c1-dce27f7695f5', 'bsfilter', '_*37.', 'xivo-features', true),
-    ('66080f17-4c96-48e2-9cbd-0ba3a1a6bcde', 'callrecord', '*26', 'xivo-features', true),
+    ('66080f17-4c96-48e2-9cbd-0ba3a1a6bcde', 'callrecord', '*26', 'xivo-features', false),
     ('b120a366-f0bb-49cf-82f2-dc05873f9bd0', 'directoryaccess', '*36', 'xivo-features', true),
     ('78b7d0ac-8477-4ce0-8e4c-da11b43c589b', 'enablednd', '*25', 'xivo-features', true),
     ('2330fcf1-562a-44b8-8866-8d77e827062c', 'enablevm', '*90', 'xivo-features', true),
@@ -50,7 +51,7 @@ INSERT INTO confd_extension_feature (uuid, feature, exten, context, enabled) VAL
     ('ac3e0b5b-c291-4709-8c1e-26038dabf68e', 'paging', '_*11.', 'xivo-features', true),
     ('2f314fdb-43c4-4bc7-a4cc-dcf9ea5ee53c', 'phoneprogfunckey', '_*735.', 'xivo-features', true),
     ('bafe9bd1-20c5-4152-9127-c47089bf36a2', 'phonestatus', '*10', 'xivo-features', true),
-    ('fe014372-9313-4adf-bba3-fec76ca387b5', 'pickup', '_*8.', 'xivo-features', true),
+    ('fe014372-9313-4adf-bba3-fec76ca387b5', 'pickup', '_*8.', 'xivo-features', false),
     ('9280ba2e-1534-43fd-b357-71b237d047c9', 'recsnd', '*9', 'xivo-features', true),
     ('6800e67e-527f-4da6-96ec-4c60da8f3fe2', 'vmboxmsgslt', '_*96.', 'xivo-features', true),
     ('98daa4bf-7559-4f89-b3fb-95ee22432045', 'vmboxpurgeslt', '_*99.', 'xivo-features', true),

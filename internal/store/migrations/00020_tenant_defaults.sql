@@ -11,7 +11,10 @@ CREATE TABLE confd_tenant (
     global_sip_template_uuid             @uuid REFERENCES confd_endpoint_sip_template (uuid) ON DELETE SET NULL,
     webrtc_sip_template_uuid             @uuid REFERENCES confd_endpoint_sip_template (uuid) ON DELETE SET NULL,
     registration_trunk_sip_template_uuid @uuid REFERENCES confd_endpoint_sip_template (uuid) ON DELETE SET NULL,
-    meeting_guest_sip_template_uuid      @uuid REFERENCES confd_endpoint_sip_template (uuid) ON DELETE SET NULL
+    meeting_guest_sip_template_uuid      @uuid REFERENCES confd_endpoint_sip_template (uuid) ON DELETE SET NULL,
+    max_calls                            bigint,
+    max_calls_per_minute                 bigint,
+    max_minutes_per_day                  bigint
 );
 CREATE INDEX confd_tenant_global ON confd_tenant (global_sip_template_uuid);
 CREATE INDEX confd_tenant_webrtc ON confd_tenant (webrtc_sip_template_uuid);

@@ -21,6 +21,7 @@ CREATE TABLE confd_moh (
     mode        @text NOT NULL,
     application @text,
     sort        @text,
+    files       @text NOT NULL DEFAULT '[]', -- a JSON list
     search_text @search(name, label)
 );
 @search_index(confd_moh);

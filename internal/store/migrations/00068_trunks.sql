@@ -4,7 +4,10 @@ CREATE TABLE confd_trunk (
     tenant_uuid               @uuid NOT NULL REFERENCES auth_tenant (uuid),
     context                   @text,
     twilio_incoming           boolean NOT NULL,
-    outgoing_caller_id_format @text NOT NULL
+    outgoing_caller_id_format @text NOT NULL,
+    max_calls                 bigint,
+    max_calls_per_minute      bigint,
+    max_minutes_per_day       bigint
 );
 CREATE INDEX confd_trunk_tenant ON confd_trunk (tenant_uuid, id);
 CREATE INDEX confd_trunk_context ON confd_trunk (context);

@@ -8,6 +8,9 @@ CREATE TABLE confd_outcall (
     ring_time             bigint,
     description           @text,
     enabled               boolean NOT NULL,
+    max_calls             bigint,
+    max_calls_per_minute  bigint,
+    max_minutes_per_day   bigint,
     UNIQUE (tenant_uuid, name)
 );
 CREATE INDEX confd_outcall_tenant ON confd_outcall (tenant_uuid, id);
