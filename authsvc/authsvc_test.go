@@ -28,6 +28,7 @@ type server struct {
 	svc    *authsvc.Service
 	cache  *tokens.Cache
 	client *resttest.Client
+	box    authsvc.Sealer
 	// tenantChanges counts what the service says of tenants.
 	tenantChanges *atomic.Int64
 }
@@ -102,7 +103,7 @@ func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
 	}
 	t.Cleanup(cache.Close)
 	svc.UseCache(cache)
-	s.svc, s.cache, s.client = svc, cache, clientOf(t, svc)
+	s.svc, s.cache, s.client, s.box = svc, cache, clientOf(t, svc), box
 	return s
 }
 

@@ -21,6 +21,8 @@ type Recovery struct {
 	Password string
 	// Administrator also gives the user the policy of the first administrator.
 	Administrator bool
+	// DropSecondFactor also removes the user's second factor, which otherwise stays in force.
+	DropSecondFactor bool
 }
 
 // Recovered is the user who can log in now.
@@ -75,6 +77,11 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 		}
 		if out, err = recovered(ctx, tx, user, o); err != nil {
 			return err
+		}
+		if o.DropSecondFactor {
+			if err := loseFactor(ctx, tx, user); err != nil {
+				return err
+			}
 		}
 		return auditRecovery(ctx, tx, user, ended)
 	})
@@ -142,6 +149,21 @@ func auditRecovery(ctx context.Context, tx store.Conn, user string, ended int64)
 		return err
 	}
 	return audit.Note(ctx, tx, "auth", "admin_reset_password", passwordSet(tenantUUID, user, ended))
+}
+
+// loseFactor removes a user's second factor, if there is one.
+func loseFactor(ctx context.Context, tx store.Conn, user string) error {
+	f, err := factorOf(ctx, tx, user)
+	if notFound(err) {
+		return nil
+	}
+	if err == nil {
+		err = dropFactor(ctx, tx, user)
+	}
+	if err == nil {
+		err = audit.Note(ctx, tx, "auth", "admin_reset_password", f.entry(nil))
+	}
+	return err
 }
 
 // Vouching names the user who has set up logins of others.

@@ -24,6 +24,15 @@ func (s *Service) UsePBKDF2(h func(password string, salt []byte, rounds, keyLen 
 // UseClock replaces the database's clock for the limits on guesses and mails.
 func (s *Service) UseClock(now func() time.Time) { s.throttle.Now = now }
 
+// StepOf returns the step of a code of a secret at a time, or 0.
+func (s *Service) StepOf(secret []byte, now time.Time, code string) (int64, error) {
+	blob, err := s.sealer.Seal(secret, factorContext("somebody"))
+	if err != nil {
+		return 0, err
+	}
+	return s.stepOf(factor{UserUUID: "somebody", Sealed: blob, Now: now}, code)
+}
+
 // UseDirectoryTimeout changes the timeout of questions to a directory. No question may be in progress.
 func (s *Service) UseDirectoryTimeout(d time.Duration) { s.directoryTimeout = d }
 

@@ -23,6 +23,7 @@ import (
 type passwordChange struct {
 	Old string `json:"old_password" required:"true" minLength:"1" maxLength:"1024" doc:"The password that is valid now." example:"correct-horse"`
 	New string `json:"new_password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for."`
+	OTP string `json:"otp" maxLength:"64"`
 }
 
 func (s *Service) passwordOperations() []rest.Operation {
@@ -68,6 +69,9 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 		return err
 	}
 	if err := s.guessPassword(ctx, r, k, body.Old); err != nil {
+		return err
+	}
+	if err := s.secondFactor(ctx, r, u.UUID, body.OTP); err != nil {
 		return err
 	}
 	hash, err := s.hasher.Hash(ctx, body.New)

@@ -47,6 +47,7 @@ func OwnAccount() []string {
 	return []string{
 		"auth.users.me.read",
 		"auth.users.me.password.update",
+		"auth.users.me.second_factor.read", "auth.users.me.second_factor.create", "auth.users.me.second_factor.update",
 		"auth.users.me.sessions.read", "auth.users.me.sessions.*.delete",
 		"auth.users.me.tokens.read", "auth.users.me.tokens.*.delete",
 		"auth.users.me.external.read", "auth.users.me.external.*.*", "auth.users.me.external.mobile.sender_id.read",

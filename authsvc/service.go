@@ -136,8 +136,9 @@ func New(o Options) (*Service, error) {
 	}
 	s.declare()
 	others := slices.Concat(
-		s.tokenOperations(), s.policyAccessOperations(), s.passwordOperations(), s.emailOperations(), s.mailOperations(), s.registerOperations(),
-		s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.overviewOperations(), s.idpOperations(), s.configOperations(), samlOperations(),
+		s.tokenOperations(), s.policyAccessOperations(), s.passwordOperations(), s.secondFactorOperations(), s.emailOperations(), s.mailOperations(),
+		s.registerOperations(), s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.overviewOperations(), s.idpOperations(),
+		s.configOperations(), samlOperations(),
 	)
 	s.engine.PathFirst(others)
 	s.rest.Picture = s.engine.Picture

@@ -30,6 +30,7 @@ type tokenRequest struct {
 	AccessType    string `json:"access_type" enum:"online,offline" default:"online" doc:"offline asks for a refresh token too."`
 	ClientID      string `json:"client_id" minLength:"1" maxLength:"1024"`
 	RefreshToken  string `json:"refresh_token"`
+	OTP           string `json:"otp" maxLength:"64"`
 	SAMLSessionID string `json:"saml_session_id" minLength:"1" maxLength:"1024" doc:"Not implemented." example:"session"`
 	TenantID      string `json:"tenant_id" doc:"The UUID or the slug of the user's tenant." example:"acme"`
 	DomainName    string `json:"domain_name" doc:"A domain name of the user's tenant." example:"example.org"`
@@ -44,9 +45,10 @@ func (s *Service) tokenOperations() []rest.Operation {
 	return []rest.Operation{
 		{
 			Method: http.MethodPost, Path: "/token", Public: true, Basic: true, ID: "create_token", Tag: "token",
-			Summary:     "Create a token",
-			Description: "Send the username (or a confirmed address) and the password by HTTP Basic authentication.",
-			Body:        rest.SchemaOf[tokenRequest]().Exemplified(`{"expiration":3600}`), MaxBody: maxAuthBody,
+			Summary: "Create a token",
+			Description: "Send the username (or a confirmed address) and the password by HTTP Basic authentication. If the password is right, and the " +
+				"user has a second factor, a login without its code as otp is refused with the error_id second-factor-required.",
+			Body: rest.SchemaOf[tokenRequest]().Exemplified(`{"expiration":3600}`), MaxBody: maxAuthBody,
 			Success: http.StatusOK, Reply: rest.SchemaOf[tokenAnswer](), Statuses: []int{400, 401, 429, 501},
 			Handle: s.countingLogins(s.createToken),
 		},
@@ -97,13 +99,13 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 		},
 		lifetime: lifetime,
 	}
-	reply, err := s.enter(ctx, r.HTTP, &req, &l, token)
+	reply, err := s.enter(ctx, r, &req, &l, token)
 	logLogin(r.HTTP, &req, &l, err)
 	return reply, err
 }
 
 // enter issues the token of a login, if it is good.
-func (s *Service) enter(ctx context.Context, r *http.Request, req *tokenRequest, l *login, token string) (rest.Reply, error) {
+func (s *Service) enter(ctx context.Context, r *rest.Request, req *tokenRequest, l *login, token string) (rest.Reply, error) {
 	if err := s.identify(ctx, r, req, l); err != nil {
 		return rest.Reply{}, err
 	}
@@ -126,7 +128,7 @@ func (s *Service) enter(ctx context.Context, r *http.Request, req *tokenRequest,
 const LoginFailed = "a login failed"
 
 // logLogin logs who has logged in, or has failed to. What somebody typed is an attribute, so no text of theirs can look like another line.
-// What was not decided, or came too soon, is not logged: others may have caused it.
+// What was not decided, or came too soon, is not logged: others may have caused it. Who has sent no code of a second factor has guessed nothing.
 func logLogin(r *http.Request, req *tokenRequest, l *login, err error) {
 	c, _ := basicCredentials(r)
 	who := []any{"remote_addr", l.RemoteAddr, "login", clip(c.login), "refresh", req.RefreshToken != "", "request_id", r.Header.Get(rest.RequestIDHeader)}
@@ -134,6 +136,8 @@ func logLogin(r *http.Request, req *tokenRequest, l *login, err error) {
 	ctx := context.Background()
 	if refusal := apierr.As(err); err == nil {
 		slog.InfoContext(ctx, "a login succeeded", append(who, "user_uuid", l.UserUUID)...)
+	} else if errors.Is(err, errNoCode) {
+		slog.InfoContext(ctx, "a login waits for the code of a second factor", append(who, "user_uuid", l.UserUUID)...)
 	} else if refusal != nil && refusal.Kind == apierr.Unauthorized {
 		slog.InfoContext(ctx, LoginFailed, who...)
 	}
@@ -152,19 +156,19 @@ func (l Sessions) lifetime(expiration int) (time.Duration, error) {
 }
 
 // identify finds the user of the token: by a refresh token if there is one, otherwise by name and password.
-func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenRequest, l *login) (err error) {
+func (s *Service) identify(ctx context.Context, r *rest.Request, req *tokenRequest, l *login) (err error) {
 	if req.RefreshToken != "" {
 		if !tokens.WellFormed(req.RefreshToken) && !isUUID(req.RefreshToken) { // one that was moved here is a UUID (moving/wazo)
 			return errNoLogin()
 		}
-		if err := s.lookUp(ctx, r, req.RefreshToken, func() error {
+		if err := s.lookUp(ctx, r.HTTP, req.RefreshToken, func() error {
 			return s.refreshLogin(ctx, req.RefreshToken, req.ClientID, l)
 		}); err != nil {
 			return err
 		}
 		return s.mayRefresh(ctx, l.UserUUID)
 	}
-	c, ok := basicCredentials(r)
+	c, ok := basicCredentials(r.HTTP)
 	if !ok || req.SAMLSessionID != "" {
 		return errNoLogin()
 	}
@@ -173,10 +177,13 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 		return err
 	}
 	a := Attempt{Login: c.login, Password: c.password, TenantUUID: tenantUUID}
-	err = s.guardedLogin(ctx, a, s.clientNetwork(r), func() error {
+	err = s.guardedLogin(ctx, a, s.clientNetwork(r.HTTP), func() error {
 		id, backend, err := s.logIn(ctx, a)
+		if err != nil {
+			return err
+		}
 		l.UserUUID, l.Backend, l.hash, l.rehashed, l.by = id.UserUUID, backend, id.hash, id.rehashed, id.by
-		return err
+		return s.secondFactor(ctx, r, id.UserUUID, req.OTP)
 	})
 	if err != nil || req.AccessType != "offline" {
 		return err

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/pquerna/otp/hotp"
 
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
@@ -30,7 +33,6 @@ func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
 	o.reads("this one")
 	o.reads("on Linux")
 	o.reads("desk-phone")
-	o.reads("There is none here") // no second factor
 	if marked := o.script(t, `[...document.querySelectorAll('nav [aria-current]')].map((a) => a.textContent).join()`); marked != "Your account" {
 		t.Errorf("the menu marks %q", marked)
 	}
@@ -46,8 +48,11 @@ func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
 		o.until(fmt.Sprintf(`!document.querySelector('main').innerText.includes(%q)`, gone), "%s is still there", gone)
 	}
 	end("End what keeps lost-phone signed in", "lost-phone")
-	o.enter("Old password", "a-long-password")
+	o.enter("Old password", "a-wrong-password")
 	o.enter("New password", "another-long-password")
+	o.press("Change the password")
+	o.reads("Authentication Failed") // and the session goes on
+	o.enter("Old password", "a-long-password")
 	o.press("Change the password")
 	o.reads("You have a new password.")
 	o.reads("No program does.")
@@ -59,7 +64,121 @@ func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
 		t.Errorf("a secret is in %s", all)
 	}
 	o.press("Close")
-	o.clean(t, "while the password was changed", "404") // she has no telephone
+	o.clean(t, "while the password was changed", "404", "401") // she has no telephone, and typed a wrong password
+}
+
+// codeAt returns the code of a second factor so many steps from now.
+func codeAt(t *testing.T, secret string, steps int64) string {
+	t.Helper()
+	code, err := hotp.GenerateCode(secret, uint64(time.Now().Unix()/30+steps))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// A user turns a second factor on, signs in with its code and with a recovery code, and turns it off; an administrator removes one that was lost.
+func TestConsoleHasASecondFactor(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	const auth, secretField = "/api/auth/0.1", `document.getElementById([...document.querySelectorAll('label')].find((l) => l.textContent === 'Secret')?.htmlFor)?.value ?? ''`
+	grace := g.Do(t, "POST", auth+"/users", admin, `{"username":"grace","password":"a-long-password"}`).Want(200).Text("uuid")
+	o.goTo("", "Sign in")
+	o.signIn("grace", "a-long-password")
+	account := func() {
+		t.Helper()
+		o.open("#/account")
+		o.until(`document.activeElement.textContent === 'Your account' && document.activeElement.tagName === 'H1'`, "the account is not shown")
+	}
+	enter := func(username, password string) {
+		t.Helper()
+		o.see("#login")
+		o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), username), chromedp.SendKeys(chromedp.CSS("#password"), password+"\r"), chromedp.WaitVisible(chromedp.CSS("#logout")))
+	}
+	signOut := func() {
+		t.Helper()
+		o.press("Sign out")
+		o.reads("Signed out.")
+	}
+	account()
+	o.enter("Password", "a-wrong-password")
+	o.press("Turn it on")
+	o.reads("Is not your password")
+	o.enter("Password", "a-long-password")
+	o.press("Turn it on")
+	o.see(`svg.code[aria-label="The secret as a QR code"]`)
+	secret := o.script(t, secretField)
+	o.enter("Code", "000000")
+	o.press("Confirm")
+	o.reads("Is not a code that counts now")
+	o.script(t, `document.querySelector('svg.code').scrollIntoView(), ''`)
+	o.shoot(t, "second-factor-made")
+	o.accessible("second-factor-made")
+	o.enter("Code", codeAt(t, secret, 0))
+	o.press("Confirm")
+	o.reads("It is on.")
+	recovery := strings.Fields(o.script(t, `[...document.querySelectorAll('ul.code li')].map((l) => l.textContent).join(' ')`))
+	if len(recovery) != 10 {
+		t.Fatalf("the recovery codes are %v", recovery)
+	}
+	o.script(t, `document.querySelector('ul.code').scrollIntoView({ block: 'end' }), ''`)
+	o.shoot(t, "second-factor-recovery")
+	o.accessible("second-factor-recovery")
+	o.press("I have saved them")
+	o.reads("You have 10 recovery codes left.")
+	o.accessible("second-factor-on")
+	o.press("curl")
+	o.see("dialog pre")
+	if all := o.script(t, `document.querySelector('dialog').textContent`); strings.Contains(all, secret) || strings.Contains(all, codeAt(t, secret, 0)) {
+		t.Errorf("a secret is in %s", all)
+	}
+	o.press("Close")
+
+	// Signing in asks for a code, and takes none twice.
+	asked := func() {
+		t.Helper()
+		o.see("#login")
+		o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), "grace"), chromedp.SendKeys(chromedp.CSS("#password"), "a-long-password\r"))
+		o.reads("Type the code of your second factor, too.")
+		o.until(`document.activeElement.id === 'otp'`, "the code is not where one types")
+	}
+	signOut()
+	asked()
+	o.accessible("sign-in-code")
+	o.hit("000000", kb.Enter)
+	o.reads("The code is wrong")
+	o.hit(codeAt(t, secret, 1), kb.Enter)
+	o.see("#logout")
+	signOut()
+	asked()
+	o.hit(recovery[0], kb.Enter)
+	o.see("#logout")
+	account()
+	o.reads("You have 9 recovery codes left.")
+	o.script(t, `[...document.querySelectorAll('section')].find((s) => s.querySelector('h2')?.textContent === 'Second factor').querySelector('input').focus(), ''`)
+	o.hit(recovery[1])
+	o.press("Turn it off")
+	o.reads("The second factor is off.")
+	signOut()
+	enter("grace", "a-long-password")
+
+	// Who has lost it is helped.
+	token := g.Login(t, "grace", "a-long-password")
+	lost := g.Do(t, "POST", auth+"/users/"+grace+"/second_factor", token, `{"password":"a-long-password"}`).Want(200).Text("secret")
+	g.Do(t, "PUT", auth+"/users/"+grace+"/second_factor", token, `{"otp":"`+codeAt(t, lost, 0)+`"}`).Want(200)
+	signOut()
+	enter("admin", adminPassword)
+	o.open("#/auth/users/" + grace)
+	o.see("details.part")
+	o.part("Second factor")
+	o.until(`((b) => { b?.click(); return b; })([...document.querySelectorAll('details.part[open] button.danger')].find((b) => b.textContent === 'Remove'))`, "it cannot be removed")
+	o.until(`document.querySelector('dialog[open] button[value=yes]')`, "nothing is asked")
+	o.accessible("second-factor-of-another")
+	o.click("dialog[open] button[value=yes]")
+	o.reads("Second factor: removed.")
+	g.Login(t, "grace", "a-long-password")
+	o.clean(t, "while there was a second factor", "400", "401", "404")
 }
 
 // An operator sets the password of somebody who has forgotten it.

@@ -137,7 +137,7 @@ func typeBlocks(t *testing.T, shell string, blocks []string) {
 	cmd := exec.CommandContext(t.Context(), shell, "-euo", "pipefail", "-s")
 	cmd.Dir = folder
 	cmd.Env = append(append(gatewaytest.Command(t, folder, nil).Env, p.Env...),
-		"PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "TOKEN="+p.Login(t, "admin", password))
+		"PATH="+filepath.Join(folder, "bin")+":"+os.Getenv("PATH"), "PASSWORD="+password, "TOKEN="+p.Login(t, "admin", password))
 	in, out, err := pipes(cmd)
 	if err == nil {
 		err = cmd.Start()

@@ -21,7 +21,7 @@ import (
 func init() {
 	Register(caddycmd.Command{
 		Name:  "admin",
-		Usage: "reset-password <username> [--stdin] [--administrator] | answer-for <user> [--data <folder>] [--database <address>]",
+		Usage: "reset-password <username> [--stdin] [--administrator] [--without-second-factor] | answer-for <user> [--data <folder>] [--database <address>]",
 		Short: "Lets users in again from this machine",
 		Long: `
 What an operator of this machine does without logging in. It works on the
@@ -48,6 +48,9 @@ with this password from now on, and has no sessions left.
 With --administrator the user also gets every access again, by the policy of the
 first administrator. The user must be in the master tenant.
 
+A second factor stays in force, unless --without-second-factor says that the user
+has lost it.
+
 The gateways go on, and forget the user's sessions at once. One that has the
 embedded database is asked to do it, through its admin socket.
 
@@ -60,13 +63,16 @@ embedded database is asked to do it, through its admin socket.
 	}
 	cmd.Flags().Bool("stdin", false, "Read the new password from standard input instead of making one")
 	cmd.Flags().Bool("administrator", false, "Give the user every access again")
+	cmd.Flags().Bool("without-second-factor", false, "Also remove the user's second factor")
 	addPlaceFlags(cmd)
 	return cmd
 }
 
 func resetPassword(cmd *cobra.Command, args []string) error {
 	at := placeOf(cmd)
-	recovery := authsvc.Recovery{Username: args[0], Administrator: flagOf(cmd, "administrator") == "true"}
+	recovery := authsvc.Recovery{
+		Username: args[0], Administrator: flagOf(cmd, "administrator") == "true", DropSecondFactor: flagOf(cmd, "without-second-factor") == "true",
+	}
 	given := flagOf(cmd, "stdin") == "true"
 	if given {
 		var err error

@@ -131,6 +131,7 @@ func loginCommand(cmd *cobra.Command) *cobra.Command {
 	cmd.Use, cmd.Short, cmd.Args = "add <username> --server <address>", "Logs a user in, and prints the token", cobra.ExactArgs(1)
 	cmd.Long = "Reads the password from the terminal, or the first line of standard input.\n\n" +
 		"    ringfence token add olga --server https://pbx.example.com:8443 --cacert gateway.pem --output token"
+	cmd.Flags().String("code", "", "The code of the user's second factor, or a recovery code")
 	cmd.Flags().Duration("expiration", 0, "How long the token is valid (default: what the server says)")
 	cmd.Flags().String("output", "", "A new file for the token, which only its owner may read, instead of standard output")
 	login := run(func(c *operator.Client, cmd *cobra.Command, args []string) error {
@@ -149,7 +150,7 @@ func loginCommand(cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		o, err := c.Login(cmd.Context(), args[0], password, int64(expiration/time.Second))
+		o, err := c.Login(cmd.Context(), args[0], password, flagOf(cmd, "code"), int64(expiration/time.Second))
 		if err != nil {
 			return err
 		}

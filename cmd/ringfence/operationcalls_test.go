@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/pquerna/otp/hotp"
 
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
@@ -50,6 +53,26 @@ var operationCalls = []struct {
 	{"PUT /users/{user_uuid}/password", "", func(t *testing.T, s *operationsSite) request {
 		user, _ := s.person(t)
 		return request{params: values("user_uuid", user), body: fmt.Sprintf(`{"old_password":%q,"new_password":"another one"}`, password)}
+	}},
+	{"GET /users/{user_uuid}/second_factor", "", ofUser("")},
+	{"POST /users/{user_uuid}/second_factor", "", func(_ *testing.T, s *operationsSite) request {
+		return request{params: values("user_uuid", s.caller), body: `{"password":"secret of caller"}`, says: `"uri":"otpauth://totp/`}
+	}},
+	{"PUT /users/{user_uuid}/second_factor", "", func(t *testing.T, s *operationsSite) request {
+		s.hold(t, "auth.users.me.second_factor.create")
+		made := s.Do(t, "POST", authBase+"/users/"+s.caller+"/second_factor", s.token, `{"password":"secret of caller"}`).Want(200)
+		code, err := hotp.GenerateCode(made.Text("secret"), uint64(time.Now().Unix()/30))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return request{params: values("user_uuid", s.caller), body: `{"enabled":false,"otp":"` + code + `"}`, says: `"enabled":false`}
+	}},
+	{"DELETE /users/{user_uuid}/second_factor", "", func(t *testing.T, s *operationsSite) request {
+		user, name := s.person(t)
+		s.put(t, "/users/"+user+"/policies/"+s.create(t, "policies", `{"name":%q,"acl":["auth.users.me.second_factor.create"]}`, s.name()), "")
+		token := s.login(t, name, password, "{}").Text("data.token")
+		s.Do(t, "POST", authBase+"/users/"+user+"/second_factor", token, fmt.Sprintf(`{"password":%q}`, password)).Want(200)
+		return request{params: values("user_uuid", user), also: []string{"auth.users." + user + ".second_factor.create"}}
 	}},
 	{"GET /users/{user_uuid}/groups", "", func(t *testing.T, s *operationsSite) request {
 		user, group := s.user(t), s.group(t)

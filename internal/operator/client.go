@@ -141,6 +141,7 @@ func unreachable(err error) error {
 type RefusedError struct {
 	Status  int
 	Message string
+	ID      string // the authentication service's error_id; of others empty
 }
 
 func (e *RefusedError) Error() string {
@@ -165,6 +166,7 @@ func refusal(response *http.Response, answer []byte) error {
 		Error   string                     `json:"error"` // of the admin socket
 		Reason  []string                   `json:"reason"`
 		Details map[string]json.RawMessage `json:"details"`
+		ID      string                     `json:"error_id"`
 	}
 	message := http.StatusText(response.StatusCode)
 	if err := json.Unmarshal(answer, &said); err == nil {
@@ -186,5 +188,5 @@ func refusal(response *http.Response, answer []byte) error {
 	if err := json.Unmarshal(answer, &list); err == nil && len(list) > 0 {
 		message = strings.Join(list, ", ")
 	}
-	return &RefusedError{response.StatusCode, printable(message)}
+	return &RefusedError{response.StatusCode, printable(message), said.ID}
 }

@@ -220,9 +220,13 @@ func (c *Client) lists(ctx context.Context, k Kind, id string) (bool, error) {
 	return slices.ContainsFunc(all, func(o Object) bool { return o["uuid"] == id }), err
 }
 
-// Login returns a token of a user, as the API does, for so many seconds, or for the server's default if that is 0.
-func (c *Client) Login(ctx context.Context, username, password string, seconds int64) (Object, error) {
+// Login returns a token of a user, as the API does, for so many seconds, or for the server's default if that is 0. Code is that of the user's
+// second factor, or empty.
+func (c *Client) Login(ctx context.Context, username, password, code string, seconds int64) (Object, error) {
 	body := map[string]any{}
+	if code != "" {
+		body["otp"] = code
+	}
 	if seconds != 0 {
 		body["expiration"] = seconds
 	}
@@ -231,7 +235,11 @@ func (c *Client) Login(ctx context.Context, username, password string, seconds i
 		r.Header.Del("X-Auth-Token")
 		r.SetBasicAuth(username, password)
 	})
-	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusUnauthorized {
+	refused, ok := errors.AsType[*RefusedError](err)
+	switch {
+	case ok && refused.ID == "second-factor-required":
+		return nil, errors.New("the password is right, and the user has a second factor: give its code, which counts once, with --code")
+	case ok && refused.Status == http.StatusUnauthorized:
 		return nil, errors.New("the username or the password is wrong, or the user is disabled")
 	}
 	return answer.Data, err

@@ -240,7 +240,7 @@ func TestTokenStaysWithTheServer(t *testing.T) {
 	if _, err := c.List(t.Context(), operator.Find("user"), ""); err == nil || len(other.requests) > 0 {
 		t.Errorf("%v; the other server got %q", err, other.requests)
 	}
-	if _, err := c.Login(t.Context(), "olga", "hush", 60); err == nil || len(other.requests) > 0 {
+	if _, err := c.Login(t.Context(), "olga", "hush", "", 60); err == nil || len(other.requests) > 0 {
 		t.Errorf("%v; the other server got %q", err, other.requests)
 	}
 	if g.headers[0].Get("X-Auth-Token") != "secret" || g.headers[1].Get("X-Auth-Token") != "" || g.requests[1] != `POST /token {"expiration":60}` {

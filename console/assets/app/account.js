@@ -1,9 +1,10 @@
 // The account of who is signed in: where they are signed in, what stays so, their password and their telephone.
 import { call, erase, me, own, tenant } from './api.js';
 import { bodyOf, fill, idOf, may, operation, resources, takes } from './definitions.js';
-import { ask, badge, brief, grid, h, moment, put, say } from './dom.js';
+import { ask, badge, brief, grid, h, moment, plural, put, say } from './dom.js';
 import { form, trouble } from './form.js';
 import { columnsOf, table } from './list.js';
+import { code, line } from './login.js';
 
 const at = (one, ...values) => one.service.prefix + fill(one.path, ...values);
 const time = (text) => h('time', { datetime: text }, moment(text));
@@ -88,8 +89,8 @@ const staying = () =>
 		question: (t) => `End what keeps ${t.client_id} signed in`,
 	});
 
-// password is a form for a new password.
-const password = (again) => {
+// password is a form for a new password. It asks for a code if a second factor is in force.
+const password = (again, coded) => {
 	const change = operation('change_password');
 	if (!change || !may(change, me?.user)) return '';
 	return h(
@@ -100,6 +101,7 @@ const password = (again) => {
 		form({
 			service: change.service,
 			schema: bodyOf(change.service, change),
+			hidden: coded ? [] : ['otp'],
 			whole: true,
 			action: 'Change the password',
 			send: async (body) => {
@@ -111,19 +113,64 @@ const password = (again) => {
 	);
 };
 
-// second says what there is instead of a second factor.
-const second = () =>
-	h(
-		'section',
-		{},
-		h('h2', {}, 'Second factor'),
+// second is the second factor: whether there is one, and what turns it on and off. State is as the gateway tells it.
+const second = (state, again) => {
+	const make = operation('create_second_factor'),
+		change = operation('update_second_factor');
+	if (!make || !change) return '';
+	const place = h('section'),
+		path = at(change, me?.user);
+	const show = (...content) => put(place, h('h2', { tabindex: '-1' }, 'Second factor'), content);
+	// then shows a further step, and leads there who does not see the page.
+	const then = (...content) => {
+		show(content);
+		place.firstElementChild.focus();
+	};
+	const asks = (asked, action, send) =>
+		form({ service: change.service, schema: bodyOf(change.service, asked), hidden: ['enabled'], whole: true, locked: !may(asked, me?.user), action, send });
+	const changed = async (body, enabled) => (await call('PUT', path, { body: { ...body, enabled }, headers: own() })).data;
+	const off = asks(make, 'Turn it on', async (body) => {
+		const { data } = await call('POST', path, { body, headers: own() });
+		then(
+			h('p', {}, 'Let the application on your telephone read this code, or type the secret into it. Then type the code that it shows.'),
+			await code(data.uri, 'The secret as a QR code'),
+			line('Secret', data.secret).row,
+			asks(change, 'Confirm', async (typed) => kept((await changed(typed, true)).recovery_codes)),
+		);
+	});
+	const kept = (codes) => {
+		then(
+			h(
+				'p',
+				{},
+				'It is on. If you lose your telephone, each of these recovery codes lets you in once, in place of a code. Save them now: they are never shown again.',
+			),
+			h(
+				'ul',
+				{ class: 'code' },
+				codes.map((one) => h('li', {}, one)),
+			),
+			line('All of them', codes.join(' ')).row,
+			h('p', { class: 'actions' }, h('button', { type: 'button', class: 'primary', click: again }, 'I have saved them')),
+		);
+	};
+	const on = asks(change, 'Turn it off', async (body) => {
+		await changed(body, false);
+		await again();
+		say('The second factor is off.');
+	});
+	show(
 		h(
 			'p',
-			{},
-			'There is none here: the gateway itself asks for a user name and a password alone. Where your login is checked by a directory of your company (LDAP) ',
-			'that wants a code together with the password, it wants it here too.',
+			{ class: 'quiet' },
+			'With a second factor, your password alone lets nobody in: the gateway asks for a code too, which an application on your telephone makes every 30 seconds.',
 		),
+		state.enabled
+			? [h('p', {}, badge('On', 'good'), ` You have ${plural(state.recovery_codes_left, 'recovery code')} left.`), on]
+			: [h('p', {}, badge('Off')), off],
 	);
+	return place;
+};
 
 // yours is what one has of a kind oneself, such as the numbers from which one takes no calls: the first of them.
 /** @type {(resource: any) => Promise<Element>} */
@@ -169,7 +216,9 @@ export const show = async (main) => {
 	const users = resources.get('auth/users');
 	put(main, h('h1', { tabindex: '-1' }, 'Your account'), h('p', { 'aria-busy': 'true' }, 'Loading…'));
 	const { data: user } = await call('GET', at({ ...users?.read, service: users?.service }, me?.user), { headers: own() });
-	const parts = [sessions(), staying()].filter(Boolean);
+	const parts = [sessions(), staying()].filter(Boolean),
+		read = operation('read_second_factor'),
+		state = may(read, me?.user) && (await call('GET', at(read, me?.user), { headers: own() })).data;
 	const address = user.emails?.find((e) => e.main) ?? user.emails?.[0];
 	const facts = [
 		['User name', user.username],
@@ -191,8 +240,8 @@ export const show = async (main) => {
 		),
 		await telephones(),
 		parts.map(([place]) => place),
-		password(() => show(main)),
-		second(),
+		password(() => show(main), state?.enabled),
+		state && second(state, () => show(main)),
 	);
 	await Promise.all(parts.map(([, draw]) => draw()));
 };

@@ -6,7 +6,7 @@ import { fresh, h } from './dom.js';
 const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
 
 // secret are the names of what is not shown, and hidden stands in its place.
-const secret = /pass(word|wd)|secret|token|credential|private|(^|_)pin$/i,
+const secret = /pass(word|wd)|secret|token|credential|private|(^|_)(pin|otp)$/i,
 	hidden = '(secret)';
 
 // open returns a body without its secrets: those of objects, and those of pairs of a name and a value.

@@ -178,7 +178,7 @@ const part = (service, take, itemPath, path) => {
 		path,
 		name: rest.replace(/\/\{\w+\}$/, ''),
 		get: take(path, 'get'),
-		put: take(path, 'put'),
+		put: bodyOf(service, take(path, 'put')).properties?.otp && take(path, 'get') ? undefined : take(path, 'put'), // by a code: the page of the account has it
 		remove: take(path, 'delete'),
 		post: take(path, 'post'),
 	};

@@ -91,7 +91,7 @@ const glance = (of, object) => {
 const themes = [
 	['Telephones and numbers', /^(login|lines|extensions|endpoints|applications|funckeys|callerids|ranges|contexts)/],
 	['When somebody calls', /^(calls|forwards|services|fallbacks|schedules|trunks|blocklist)/],
-	['Signing in', /^(emails|external$|users\/password|password|sessions|tokens)/],
+	['Signing in', /^(emails|external$|users\/password|password|second_factor|sessions|tokens)/],
 	[
 		'Members, groups and rights',
 		/^(groups|members|callers|interceptors|targets|users|callpermissions|policies|agents|queues|switchboards|recipients|surrogates)/,
@@ -462,8 +462,25 @@ const contents = {
 			!takes(part.get, 'limit') || takes(part.get, 'search'),
 		);
 	},
-	shown: async ({ resource, part, id }) => {
-		return all(resource.service, answer(resource.service, part.get), (await call('GET', at(resource, part, id))).data);
+	// shown is what nobody changes; some of it can be removed.
+	shown: async ({ resource, part, id, changed }) => {
+		const path = at(resource, part, id),
+			{ data } = await call('GET', path);
+		const remove = async () => {
+			if (!(await ask(`${part.remove.summary}?`, h('p', {}, 'This cannot be undone.'), 'Remove'))) return;
+			try {
+				await erase(path);
+				await changed(`${part.title}: removed.`);
+			} catch (problem) {
+				say(trouble(problem), true);
+			}
+		};
+		return [
+			all(resource.service, answer(resource.service, part.get), data),
+			part.remove &&
+				full(data) &&
+				h('p', { class: 'actions' }, h('button', { type: 'button', class: 'danger', disabled: !may(part.remove, id), click: remove }, 'Remove')),
+		];
 	},
 	document: async ({ resource, part, id, state, changed }) => {
 		const path = at(resource, part, id),

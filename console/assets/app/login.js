@@ -14,7 +14,7 @@ export const reveal = (uuid) => {
 };
 
 // code is a text as a picture that a telephone reads: dark on light in any look of the page.
-const code = async (text) => {
+export const code = async (text, label = 'The login as a QR code') => {
 	const { encode } = await import('../vendor/uqr/uqr.js'); // which few pages need
 	const { size, data } = encode(text, { ecc: 'M', border: 4 });
 	const dark = data.flatMap((row, y) => row.map((is, x) => (is ? `M${x} ${y}h1v1h-1z` : ''))).join('');
@@ -22,7 +22,7 @@ const code = async (text) => {
 		viewBox: `0 0 ${size} ${size}`,
 		class: 'code',
 		role: 'img',
-		'aria-label': 'The login as a QR code',
+		'aria-label': label,
 		'shape-rendering': 'crispEdges',
 	});
 	picture.append(svg('rect', { width: size, height: size, fill: '#fff' }), svg('path', { d: dark, fill: '#000' }));
@@ -40,7 +40,8 @@ const copied = async (field, label) => {
 	}
 };
 
-const line = (label, value, readonly = true) => {
+// line is a field with a value that one can copy.
+export const line = (label, value, readonly = true) => {
 	const field = h('input', { id: fresh('login'), value, autocomplete: 'off', spellcheck: 'false', readonly });
 	return {
 		field,

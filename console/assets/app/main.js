@@ -22,13 +22,22 @@ const signInPage = (why = '') => {
 	const username = h('input', { id: 'username', name: 'username', autocomplete: 'username', required: true, autocapitalize: 'none', spellcheck: 'false' });
 	const password = h('input', { id: 'password', name: 'password', type: 'password', autocomplete: 'current-password', required: true });
 	const button = h('button', { type: 'submit', class: 'primary' }, 'Sign in');
+	const code = h('input', { id: 'otp', name: 'otp', autocomplete: 'one-time-code', autocapitalize: 'none', spellcheck: 'false', required: true });
 	const submit = async (event) => {
 		event.preventDefault();
 		button.disabled = true;
 		try {
-			await signIn(username.value, password.value);
+			await signIn(username.value, password.value, code.isConnected ? code.value : '');
 		} catch (problem) {
 			if (!problem.messages) throw problem;
+			if (problem.data?.error_id === 'second-factor-required') {
+				const wrong = code.isConnected;
+				say(wrong ? 'The code is wrong, or it was used already: wait for the next one.' : 'Type the code of your second factor, too.', wrong);
+				if (!wrong) button.before(h('label', { for: 'otp' }, 'Code, or a recovery code'), code);
+				code.value = '';
+				code.focus();
+				return;
+			}
 			say(problem.status === 401 ? 'The user name or the password is wrong.' : problem.message, true);
 			password.value = '';
 			password.focus();
