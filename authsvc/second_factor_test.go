@@ -13,6 +13,7 @@ import (
 	"github.com/pquerna/otp/hotp"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/sealed"
@@ -297,6 +298,24 @@ func TestResetsKeepTheSecondFactor(t *testing.T) {
 		if a := p.do("GET", "/audit?resource=users/second_factor&action=admin_reset_password", admin, "").List(); a.Filtered != 1 {
 			t.Errorf("the audit has %v", a.Items)
 		}
+	})
+}
+
+// Whom a directory knows is asked for a code too, and for no password when they make the second factor.
+func TestSecondFactorBehindADirectory(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		d := ldaptest.Start(t)
+		s := newLDAPServer(t, db, d)
+		admin := s.admin()
+		body := `{"username":"al","email_address":"alice@example.test","authentication_method":"ldap"}`
+		alice := s.do("POST", "/users", admin, body, resttest.In(s.acmeTenant(admin, d))).Want(200).Text("uuid")
+		login := func(more string) resttest.Answer {
+			return s.do("POST", "/token", "", `{"tenant_id":"acme"`+more+`}`, resttest.Basic("alice", ldaptest.Password("alice")))
+		}
+		secret, _ := s.enrol(alice, login("").Want(200).Text("data.token"), "")
+		s.asked(login(""))
+		login(`,"otp":"` + codeAt(t, secret, 0) + `"`).Want(200)
+		s.fails(`{"tenant_id":"acme"}`, "alice", "another")
 	})
 }
 
