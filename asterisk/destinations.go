@@ -15,13 +15,14 @@ import (
 // destinations write where a call goes, by the destination's type, or its type and kind ("hangup:busy"). Each returns steps that do not
 // come back, or nil if the destination leads nowhere. Kinds without a writer lead nowhere. It is filled in by init functions.
 var destinations = map[string]func(p *plan, tenantUUID string, d *confdsvc.Destination) []step{
-	"hangup:normal":     func(*plan, string, *confdsvc.Destination) []step { return []step{{"Hangup", ""}} },
-	"hangup:busy":       with(func(_ *plan, _ string, to *confdsvc.ToTone) []step { return tone("Busy", to.Timeout, "17") }),
-	"hangup:congestion": with(func(_ *plan, _ string, to *confdsvc.ToTone) []step { return tone("Congestion", to.Timeout, "34") }),
-	"extension":         with(toExtension),
-	"sound":             with(toSound),
-	"custom":            with(toCommand),
-	"application:disa":  with(toDISA),
+	"hangup:normal":             func(*plan, string, *confdsvc.Destination) []step { return []step{{"Hangup", ""}} },
+	"hangup:busy":               with(func(_ *plan, _ string, to *confdsvc.ToTone) []step { return tone("Busy", to.Timeout, "17") }),
+	"hangup:congestion":         with(func(_ *plan, _ string, to *confdsvc.ToTone) []step { return tone("Congestion", to.Timeout, "34") }),
+	"extension":                 with(toExtension),
+	"sound":                     with(toSound),
+	"custom":                    with(toCommand),
+	"application:disa":          with(toDISA),
+	"application:callback_disa": with(toCallback),
 	"application:directory": with(func(p *plan, tenantUUID string, to *confdsvc.ToContext) []step {
 		return inContext(p, tenantUUID, to.Context, "Directory", "%[1]s,%[1]s")
 	}),
@@ -29,6 +30,8 @@ var destinations = map[string]func(p *plan, tenantUUID string, d *confdsvc.Desti
 		return inContext(p, tenantUUID, to.Context, "VoiceMailMain", "@%[1]s")
 	}),
 }
+
+func init() { parts = append(parts, part{"extensions.conf", 2, "mobiles", writeMobiles}) }
 
 // with makes one of destinations of what writes a destination with these keys.
 func with[K any](write func(p *plan, tenantUUID string, to *K) []step) func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
@@ -61,9 +64,21 @@ func (p *plan) leadsOn(of leftout.Omission, attribute string, to *confdsvc.Desti
 		return steps
 	}
 	if kind, _ := to.Kind(); kind != "none" {
-		p.optionOf(of, "")(attribute, "it leads nowhere: what it leads to is gone, disabled or left out")
+		p.optionOf(of, "")(attribute, "it leads nowhere: "+p.whyNowhere(of.TenantUUID, to))
 	}
 	return []step{nowhere}
+}
+
+// whyNowhere says why a destination leads nowhere.
+func (p *plan) whyNowhere(tenantUUID string, d *confdsvc.Destination) string {
+	to, dials := d.Keys().(*confdsvc.ToDISA)
+	switch _, sub := d.Kind(); {
+	case !dials || p.contextOf(tenantUUID, to.Context) == nil:
+		return "what it leads to is gone, disabled or left out"
+	case sub == "disa":
+		return "without a PIN everybody who calls could telephone at the tenant's expense"
+	}
+	return "only users are called back, and none has a mobile number, of 7 digits or more, that can be dialled in the context " + to.Context
 }
 
 // longestRing is for how many seconds a user or a group rings at most: Asterisk would ring for ever with 0, and every call that
@@ -207,6 +222,49 @@ func toDISA(p *plan, tenantUUID string, to *confdsvc.ToDISA) []step {
 		return nil
 	}
 	return inContext(p, tenantUUID, to.Context, "DISA", *to.PIN+",%[1]s")
+}
+
+// toCallback calls users back, and lets them dial in a context of the tenant's own. Without a PIN it is their telephone that says who they are.
+func toCallback(p *plan, tenantUUID string, to *confdsvc.ToDISA) []step {
+	called := func(u *confdsvc.User) bool {
+		return p.users[u.ID] != nil && u.TenantUUID == tenantUUID && mobileOf(u) != "" && p.reaches(to.Context, mobileOf(u))
+	}
+	if p.contextOf(tenantUUID, to.Context) == nil || to.PIN != nil && !isDigits(*to.PIN) || !slices.ContainsFunc(p.Users, called) {
+		return nil
+	}
+	pin := "no-password"
+	if to.PIN != nil {
+		pin = *to.PIN
+	}
+	return []step{{"Set", "RINGFENCE_PIN=" + pin}, {"Set", "RINGFENCE_CONTEXT=" + to.Context}, {"Goto", "ringfence-callback,s,1"}}
+}
+
+// byEnd is how many digits at the end of a number say whose mobile number it is: before them carriers write a country in several ways.
+const byEnd = 7
+
+// mobileOf returns the mobile number at which a user can be called back, or "".
+func mobileOf(u *confdsvc.User) string {
+	if number := dialable(text(u.MobilePhoneNumber)); len(number) >= byEnd && isDigits(number[len(number)-byEnd:]) {
+		return number
+	}
+	return ""
+}
+
+// writeMobiles writes whom the ends of mobile numbers belong to, by tenant, for the library's ringfence-callback. Of two users with one end it is the first.
+func writeMobiles(p *plan, w *conf.Writer) {
+	w.Section("ringfence-mobiles")
+	var all []entry
+	seen := map[string]bool{}
+	for _, u := range p.Users {
+		number := mobileOf(u)
+		if p.users[u.ID] == nil || number == "" {
+			continue
+		}
+		if exten := u.TenantUUID + "-" + number[len(number)-byEnd:]; !seen[exten] {
+			seen[exten], all = true, append(all, entry{exten: exten, steps: []step{{"Set", "RINGFENCE_TO=" + number}, {"Return", u.UUID}}})
+		}
+	}
+	p.writeEntries(w, all)
 }
 
 // inContext runs an application with a context of the tenant's own.

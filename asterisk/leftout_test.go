@@ -78,6 +78,21 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 				"the option choices._[9-0] of ivr 1 (Main), tenant acme: it is no number",
 			},
 		},
+		"DISA for everybody, and a callback for nobody": {
+			func(s *confdsvc.Snapshot) {
+				s.Incalls[0].Destination = *to(t, `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": null}`)
+				for i, in := range []string{inside, theirs} {
+					back := *to(t, `{"type": "application", "application": "callback_disa", "context": "`+in+`", "pin": "1"}`)
+					s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: confdsvc.ID(2 + i), TenantUUID: acme, Destination: back})
+				}
+				s.Users[0].MobilePhoneNumber, s.Users[1].MobilePhoneNumber = new("102"), new("0612345678") // too short, and nowhere
+			},
+			[]string{
+				"the option destination of incall 1, tenant acme: it leads nowhere: without a PIN everybody",
+				"the option destination of incall 2, tenant acme: it leads nowhere: only users are called back",
+				"the option destination of incall 3, tenant acme: it leads nowhere: what it leads to",
+			},
+		},
 		"no login":    {login(), []string{his + "its endpoint has no login"}},
 		"no password": {login([]string{"username", "bob"}), []string{his + "its endpoint has no login"}},
 		"a blank":     {login([]string{"username", "bob"}, []string{"password", "secret "}), []string{his + "the password of its endpoint begins or ends with a blank"}},

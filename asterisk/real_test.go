@@ -53,7 +53,7 @@ func wait(t testing.TB, what string, is func() bool, state func() string) {
 
 // modules are those that the generated configuration needs, so that the log has nothing but what concerns it. Versions of Asterisk
 // differ in them: what is missing is not loaded.
-const modules = `app_authenticate app_bridgewait app_cdr app_confbridge app_db app_dial app_directed_pickup app_directory app_disa app_echo app_exec app_milliwatt app_mixmonitor app_page app_playback
+const modules = `app_authenticate app_bridgewait app_cdr app_confbridge app_db app_dial app_directed_pickup app_directory app_disa app_echo app_exec app_milliwatt app_mixmonitor app_originate app_page app_playback
 	app_playtones app_privacy app_queue app_read app_record app_stack app_stasis app_userevent app_verbose app_voicemail bridge_builtin_features
 	bridge_builtin_interval_features bridge_holding bridge_native_rtp bridge_simple bridge_softmix cdr_custom cdr_manager cel_custom chan_bridge_media chan_pjsip codec_a_mu codec_adpcm
 	codec_alaw codec_g722 codec_gsm codec_opus codec_opus_open_source codec_resample codec_ulaw format_gsm format_pcm format_sln format_wav format_wav_gsm func_base64 func_callerid func_cdr

@@ -3,6 +3,8 @@ package asterisk_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/ringfence/ringfence/confdsvc"
 )
 
 // aliceUUID is that of the user, where the telephone has her name.
@@ -291,4 +293,74 @@ func TestRealDISA(t *testing.T) {
 		}
 	}
 	end("without a PIN, and in a context of another tenant")
+}
+
+// A user who calls from their mobile number hangs up unanswered, is called back there, and dials as if they were inside; nobody else is called.
+func TestRealCallback(t *testing.T) {
+	s := office(t)
+	outside(t, s, 3, "5550103", `{"type": "application", "application": "callback_disa", "context": "`+inside+`", "pin": "1234"}`)
+	outside(t, s, 4, "5550104", `{"type": "application", "application": "callback_disa", "context": "`+inside+`", "pin": null}`)
+	for i, number := range []string{"33612345678", "0612345679"} { // Alice and Bob telephone with the mobile numbers of Carol and Dave
+		e := s.Endpoints[2*i]
+		e.Endpoint.V = append(e.Endpoint.V, []string{"callerid", "<" + number + ">"})
+		s.Users[2+i].MobilePhoneNumber = new("00" + number[len(number)-9:])
+	}
+	s.CallPermissions = []*confdsvc.CallPermission{
+		read[confdsvc.CallPermission](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "Dear", "mode": "deny", "enabled": true, "extensions": ["_0090."]}`),
+	}
+	s.UserCallPermissions = map[confdsvc.ID][]confdsvc.ID{3: {1}}
+	a := startReal(t, s)
+	carrier := outsideOf(t, a, s)[0]
+	s.Includes = map[confdsvc.ID][]confdsvc.ID{1: {2, 6}}
+	a.set(s)
+	a.apply()
+	a.clean("the first apply")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(a.log()[a.read:])
+		}
+	})
+	alice, bobPhone, davePhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "dave")
+	all := []*phone{alice, bobPhone, davePhone, carrier}
+	calledBack := func(who *phone, number, at string) *call {
+		t.Helper()
+		a.news()
+		if _, got := who.dial(number); got != 486 {
+			t.Fatalf("%s dials %s: %d\n%s", who.name, number, got, a.news())
+		}
+		carrier.saw("answers")
+		if c := carrier.current(); !strings.Contains(c.invite.first, "sip:"+at+"@") {
+			t.Errorf("%s is called back: %s", who.name, c.invite.first)
+		}
+		a.said("DISA(")
+		return carrier.current()
+	}
+	c := calledBack(alice, "5550103", "0612345678")
+	c.press("1234#")
+	c.press("104")
+	davePhone.saw("answers")
+	a.rest("with a PIN", "answer", all)
+	if _, got := alice.dial("5550103"); got != 486 {
+		t.Errorf("called back twice in a minute: %d", got)
+	}
+	if _, got := davePhone.dial("5550103"); got != 404 {
+		t.Errorf("who calls from another number: %d", got)
+	}
+	c = calledBack(bobPhone, "5550104", "0612345679")
+	if n := carrier.count("rings"); n > 1 {
+		t.Errorf("the carrier gets %d calls", n)
+	}
+	c.press("*25")
+	a.said("ss-noservice")
+	a.rest("without a PIN", "answer", all)
+	if a.inDB(dave, "dnd") == "1" {
+		t.Error("a feature code works from outside")
+	}
+
+	a.cli("dialplan set global RINGFENCE_CALLED_BACK_" + carol + " 0") // a minute later
+	c = calledBack(alice, "5550103", "0612345678")
+	c.press("1234#")
+	c.press("009012")
+	a.said("[refused@ringfence-outgoing:") // Carol may not call there
+	a.rest("what the user may not", "answer", all)
 }
