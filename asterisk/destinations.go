@@ -73,6 +73,8 @@ func (p *plan) leadsOn(of leftout.Omission, attribute string, to *confdsvc.Desti
 func (p *plan) whyNowhere(tenantUUID string, d *confdsvc.Destination) string {
 	to, dials := d.Keys().(*confdsvc.ToDISA)
 	switch _, sub := d.Kind(); {
+	case sub == "fax_to_mail":
+		return "faxes are not received"
 	case !dials || p.contextOf(tenantUUID, to.Context) == nil:
 		return "what it leads to is gone, disabled or left out"
 	case sub == "disa":

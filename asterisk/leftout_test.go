@@ -78,19 +78,22 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 				"the option choices._[9-0] of ivr 1 (Main), tenant acme: it is no number",
 			},
 		},
-		"DISA for everybody, and a callback for nobody": {
+		"DISA for everybody, a callback for nobody, and a fax": {
 			func(s *confdsvc.Snapshot) {
+				fax := *to(t, `{"type": "application", "application": "fax_to_mail", "email": "a@example.org"}`)
 				s.Incalls[0].Destination = *to(t, `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": null}`)
 				for i, in := range []string{inside, theirs} {
 					back := *to(t, `{"type": "application", "application": "callback_disa", "context": "`+in+`", "pin": "1"}`)
 					s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: confdsvc.ID(2 + i), TenantUUID: acme, Destination: back})
 				}
+				s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: 4, TenantUUID: acme, Destination: fax})
 				s.Users[0].MobilePhoneNumber, s.Users[1].MobilePhoneNumber = new("102"), new("0612345678") // too short, and nowhere
 			},
 			[]string{
 				"the option destination of incall 1, tenant acme: it leads nowhere: without a PIN everybody",
 				"the option destination of incall 2, tenant acme: it leads nowhere: only users are called back",
 				"the option destination of incall 3, tenant acme: it leads nowhere: what it leads to",
+				"the option destination of incall 4, tenant acme: it leads nowhere: faxes are not received",
 			},
 		},
 		"no login":    {login(), []string{his + "its endpoint has no login"}},

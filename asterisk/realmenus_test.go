@@ -210,3 +210,41 @@ func schedules(t *testing.T, s *confdsvc.Snapshot) {
 		s.IncallSchedule[id] = id
 	}
 }
+
+// A user, a group and a queue take calls while their schedule is open, and lead to its destination while it is closed.
+func TestRealSchedules(t *testing.T) {
+	s := office(t)
+	for _, u := range s.Users {
+		seconds(u, 30)
+	}
+	hours := read[confdsvc.Schedule](t, `{"id": 1, "tenant_uuid": "`+acme+`", "enabled": true, "open_periods": [], "closed_destination": {"type": "user", "user_id": 4}}`)
+	open := read[confdsvc.Schedule](t, `{"open_periods": [{"hours_start": "00:00", "hours_end": "23:59", "week_days": [], "month_days": [], "months": []}]}`).OpenPeriods
+	s.Schedules = []*confdsvc.Schedule{hours}
+	q := queueOf(t, s, 1, acme, "301", queueOptions)
+	q.Members.Users = []confdsvc.QueueUser{{UserRef: confdsvc.UserRef{ID: 2}}}
+	q.Schedules, s.UserSchedule, s.GroupSchedule = []confdsvc.ScheduleRef{{ID: 1}}, map[confdsvc.ID]confdsvc.ID{2: 1}, map[string]confdsvc.ID{sales: 1}
+	s.GroupUsers[sales] = []confdsvc.ID{2}
+	a := startReal(t, s)
+	a.apply()
+	a.clean("the first apply")
+	alice, bobPhone, davePhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "dave")
+	all := []*phone{alice, bobPhone, davePhone}
+	reach := func(when string, who, not *phone) {
+		t.Helper()
+		for number := range strings.FieldsSeq("102 200 301") {
+			if _, got := alice.dial(number); got != 200 {
+				t.Errorf("%s, %s: %d", when, number, got)
+			}
+			who.saw("answers")
+			if n := not.count("rings"); n > 0 {
+				t.Errorf("%s, %s: %s rings", when, number, not.name)
+			}
+			a.rest(when+", "+number, "answer", all)
+		}
+	}
+	reach("closed", davePhone, bobPhone)
+	hours.OpenPeriods = open
+	a.set(s)
+	a.apply()
+	reach("open", bobPhone, davePhone)
+}
