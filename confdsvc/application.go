@@ -53,10 +53,7 @@ type ToApplication struct {
 func init() {
 	resources = append(resources, declareApplications)
 	destinationKinds = append(destinationKinds, kind[ToApplication]("application", "custom"))
-	musicUses = append(musicUses, forgetsMusic(musicOfApplication))
 }
-
-func musicOfApplication(o *Application) **string { return &o.Options.MusicOnHold }
 
 func declareApplications(e *crud.Engine) {
 	columns := []string{"uuid", "name"}
@@ -74,7 +71,7 @@ func declareApplications(e *crud.Engine) {
 			if change.New.Destination != nil && change.New.Options.Type == nil {
 				return apierr.InvalidField("destination_options.type", "required", "A node needs its type")
 			}
-			return checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfApplication)
+			return checkMusic(ctx, c, e, change)
 		},
 	})
 	crud.Link[Line, Application]{

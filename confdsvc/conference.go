@@ -53,12 +53,9 @@ func init() {
 	resources = append(resources, declareConferences)
 	destinationKinds = append(destinationKinds, kind[ToConference]("conference", ""))
 	funcKeyKinds = append(funcKeyKinds, kind[KeyToConference]("conference", ""))
-	musicUses = append(musicUses, forgetsMusic(musicOfConference))
 }
 
 const conferenceExtensions crud.Relation[Conference, Extension] = "confd_conference_extension"
-
-func musicOfConference(o *Conference) **string { return &o.MusicOnHold }
 
 var conferenceExtension = usesExtensions(conferenceExtensions, extensionUse{Kind: "conference", Owner: "conference", Type: "internal", Ranges: "conference"})
 
@@ -74,7 +71,7 @@ func declareConferences(e *crud.Engine) {
 			if o := change.New; o.PIN != nil && *o.PIN != "" && o.AdminPIN != nil && *o.PIN == *o.AdminPIN {
 				return apierr.InvalidField("admin_pin", "unique", "Participants have the same")
 			}
-			return checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfConference)
+			return checkMusic(ctx, c, e, change)
 		},
 	})
 	crud.Link[Conference, Extension]{

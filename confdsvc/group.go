@@ -90,12 +90,9 @@ func init() {
 	resources = append(resources, declareGroups)
 	destinationKinds = append(destinationKinds, kind[ToGroup]("group", ""))
 	funcKeyKinds = append(funcKeyKinds, kind[keyToGroup]("group", ""), kind[KeyGroupMember]("groupmember", ""))
-	musicUses = append(musicUses, forgetsMusic(musicOfGroup))
 }
 
 const groupExtensions crud.Relation[Group, Extension] = "confd_group_extension"
-
-func musicOfGroup(g *Group) **string { return &g.MusicOnHold }
 
 var groupExtension = usesExtensions(groupExtensions, extensionUse{Kind: "group", Owner: "group", Type: "internal", Ranges: "group"})
 
@@ -117,7 +114,7 @@ func declareGroups(e *crud.Engine) {
 		Nested:  []string{"extensions", "members"},
 		Prepare: nameGroup,
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-			if err := checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfGroup); err != nil {
+			if err := checkMusic(ctx, c, e, change); err != nil {
 				return err
 			}
 			return checkGroupNumbers(ctx, c, change)

@@ -85,13 +85,5 @@ func init() {
 	})
 	words["/asterisk/iax/general"], words["/asterisk/iax/callnumberlimits"] = "settings of IAX", "limits of calls by IAX"
 	clientIDs["read_asterisk_iax_callnumberlimits"] = "list_asterisk_iax_callnumberlimits"
-	resources = append(resources, func(e *crud.Engine) {
-		crud.Document[IAXCallNumberLimits]{
-			Resource: crud.Resource[IAXCallNumberLimits]{
-				Path: "asterisk/iax/callnumberlimits", Singular: "asterisk_iax_callnumberlimits", Table: "confd_iax_callnumberlimits", Scope: crud.Master,
-				Only: []string{"read", "update"},
-			},
-			Blank: crud.Defaults[IAXCallNumberLimits],
-		}.On(e)
-	})
+	setting(crud.Resource[IAXCallNumberLimits]{Path: "asterisk/iax/callnumberlimits", Table: "confd_iax_callnumberlimits", Scope: crud.Master})
 }

@@ -13,14 +13,7 @@ type LiveReload struct {
 }
 
 func init() {
-	resources = append(resources, func(e *crud.Engine) {
-		crud.Document[LiveReload]{
-			Resource: crud.Resource[LiveReload]{
-				Path: "configuration/live_reload", Singular: "configuration", Table: "confd_live_reload", Scope: crud.Master, Only: []string{"read", "update"},
-			},
-			Blank: crud.Defaults[LiveReload],
-		}.On(e)
-	})
+	setting(crud.Resource[LiveReload]{Path: "configuration/live_reload", Singular: "configuration", Table: "confd_live_reload", Scope: crud.Master})
 }
 
 // LiveReload reports whether changes are to reach the telephone system at once.

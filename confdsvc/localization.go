@@ -28,19 +28,10 @@ func init() {
 		Name: "country", Pattern: `^[A-Z]{2}$`, Check: func(code string) bool { return strings.Contains(countryCodes, code) },
 		Message: "Must be a country as two capital letters, such as FR", Example: "FR", Doc: "A country, as two capital letters (ISO 3166-1).",
 	})
-	resources = append(resources, declareLocalization)
+	setting(crud.Resource[Localization]{Path: "localization", Table: "confd_localization"})
+	resources = append(resources, func(e *crud.Engine) { e.Reads(crud.Source{Table: "confd_localization"}) })
 	clientIDs["read_localization"] = "get_localization"
 	tags["localization"] = "In which country a tenant is."
-}
-
-func declareLocalization(e *crud.Engine) {
-	e.Reads(crud.Source{Table: "confd_localization"})
-	crud.Document[Localization]{
-		Resource: crud.Resource[Localization]{
-			Path: "localization", Singular: "localization", Table: "confd_localization", Only: []string{"read", "update"},
-		},
-		Blank: crud.Defaults[Localization],
-	}.On(e)
 }
 
 // countryOf is the country of a user's tenant.

@@ -73,12 +73,7 @@ func declareMOH(e *crud.Engine) {
 					return err
 				}
 			}
-			for _, forget := range musicUses {
-				if err := forget(ctx, c, e, change); err != nil {
-					return err
-				}
-			}
-			return nil
+			return e.Unname(ctx, c, change.Request, musicName, change.Old.Name)
 		},
 	})
 }
@@ -126,49 +121,33 @@ func nameMOH(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error 
 	return err
 }
 
-// musicUses remove the name of a music on hold from the objects that have it, before it is deleted. The file of each collection
-// with such objects adds its own, made by forgetsMusic.
-var musicUses []func(ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[MOH]) error
+// musicName is the tag `names` of columns that name a music on hold. Its deletion empties them.
+const musicName = "moh.name"
 
-// forgetsMusic makes one of musicUses, for a collection whose table has the name in its column music_on_hold.
-func forgetsMusic[T any](field func(o *T) **string) func(context.Context, store.Conn, *crud.Engine, *crud.Change[MOH]) error {
-	return forgetsMusicIn("music_on_hold", field)
-}
-
-// forgetsMusicIn is forgetsMusic for another column.
-func forgetsMusicIn[T any](column string, field func(o *T) **string) func(context.Context, store.Conn, *crud.Engine, *crud.Change[MOH]) error {
-	return func(ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[MOH]) error {
-		k, name := crud.Of[T](e), gone.Old.Name
-		if err := k.NoneDenied(ctx, c, gone.Request, "update", column+" = $1", name); err != nil {
+// checkMusic refuses the name of a music on hold that the object's tenant does not have, in the columns that name one. It checks only a changed
+// name; an empty one means none. Every tenant has `default`, but for attributes with another name than music_on_hold.
+func checkMusic[T any](ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T]) error {
+	k := crud.Of[T](e)
+	for _, col := range k.Columns {
+		if col.Names != musicName {
+			continue
+		}
+		name, title := k.Field(change.New, col.Name).(*string), "moh"
+		if name == nil || *name == "" || change.Old != nil && !different(name, k.Field(change.Old, col.Name).(*string)) {
+			continue
+		}
+		if col.Name == "music_on_hold" {
+			if title = "MOH"; *name == "default" {
+				continue
+			}
+		}
+		known, err := e.Has(ctx, c, k.TenantOf(change.New), "moh", "name", *name)
+		if err == nil && !known {
+			err = crud.Missing(col.Name, title, col.Name, *name)
+		}
+		if err != nil {
 			return err
 		}
-		return k.Repoint(ctx, c, gone.Request, column, name, nil, func(o *T) { *field(o) = nil })
 	}
-}
-
-// checkMusicOnHold refuses the name of a music on hold that the object's tenant does not have. It checks only a changed name.
-// Every tenant has `default`; an empty name means none.
-func checkMusicOnHold[T any](ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T], tenantUUID string, field func(o *T) **string) error {
-	if name := *field(change.New); name != nil && *name == "default" {
-		return nil
-	}
-	return checkMusicIn(ctx, c, e, change, tenantUUID, "music_on_hold", "MOH", field)
-}
-
-// checkMusicIn is checkMusicOnHold for another attribute, of objects for which `default` is a name like any other. title is what refusals call music.
-func checkMusicIn[T any](
-	ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T], tenantUUID, attribute, title string, field func(o *T) **string,
-) error {
-	name := *field(change.New)
-	if name == nil || *name == "" {
-		return nil
-	}
-	if change.Old != nil && !different(name, *field(change.Old)) {
-		return nil
-	}
-	known, err := e.Has(ctx, c, tenantUUID, "moh", "name", *name)
-	if err == nil && !known {
-		err = crud.Missing(attribute, title, attribute, *name)
-	}
-	return err
+	return nil
 }

@@ -61,12 +61,9 @@ func init() {
 
 const parkingExtensions crud.Relation[ParkingLot, Extension] = "confd_parkinglot_extension"
 
-func musicOfParkingLot(p *ParkingLot) **string { return &p.MusicOnHold }
-
 var parkingExtension = usesExtensions(parkingExtensions, extensionUse{Kind: "parking", Owner: "parking", Type: "internal"})
 
 func declareParkingLots(e *crud.Engine) {
-	musicUses = append(musicUses, forgetsMusic(musicOfParkingLot))
 	columns := []string{"name", "slots_start", "slots_end", "timeout", "exten", "context"}
 	const extension = " FROM {confd_parkinglot_extension} px JOIN {confd_extension} x ON x.id = px.extension_id WHERE px.parkinglot_id = confd_parkinglot.id"
 	crud.Collect(e, crud.Resource[ParkingLot]{
@@ -84,7 +81,7 @@ func declareParkingLots(e *crud.Engine) {
 			case n.Cmp(big.NewInt(maxSlots)) >= 0:
 				return apierr.InvalidField("slots_end", "range", "A parking lot has at most %d slots", maxSlots)
 			}
-			if err := checkMusicOnHold(ctx, c, e, change, p.TenantUUID, musicOfParkingLot); err != nil || change.Old == nil {
+			if err := checkMusic(ctx, c, e, change); err != nil || change.Old == nil {
 				return err
 			}
 			extensions, err := crud.Of[Extension](e).Select(ctx, c, "id IN (SELECT extension_id FROM confd_parkinglot_extension WHERE parkinglot_id = $1)", p.ID)

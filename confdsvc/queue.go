@@ -92,15 +92,12 @@ func init() {
 	resources = append(resources, declareQueues)
 	destinationKinds = append(destinationKinds, kind[ToQueue]("queue", ""))
 	funcKeyKinds = append(funcKeyKinds, kind[keyToQueue]("queue", ""))
-	musicUses = append(musicUses, forgetsMusic(musicOfQueue))
 }
 
 const (
 	queueExtensions crud.Relation[Queue, Extension] = "confd_queue_extension"
 	queueSchedules  crud.Relation[Queue, Schedule]  = "confd_queue_schedule"
 )
-
-func musicOfQueue(q *Queue) **string { return &q.MusicOnHold }
 
 var (
 	queueExtension    = usesExtensions(queueExtensions, extensionUse{Kind: "queue", Owner: "queue", Type: "internal", Ranges: "queue"})
@@ -128,7 +125,7 @@ func declareQueues(e *crud.Engine) {
 			if err := checkQueueOptions(ctx, c, change); err != nil {
 				return err
 			}
-			return checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfQueue)
+			return checkMusic(ctx, c, e, change)
 		},
 	})
 	crud.Part[Queue, QueueFallbacks]{

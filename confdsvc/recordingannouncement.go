@@ -10,17 +10,8 @@ type RecordingAnnouncements struct {
 }
 
 func init() {
-	resources = append(resources, declareRecordingAnnouncements)
+	setting(crud.Resource[RecordingAnnouncements]{Path: "recordings/announcements", Table: "confd_recording_announcements"})
 	clientIDs["read_recordings_announcements"] = "get_recordings_announcements"
 	tags["recordings"] = "What is heard when calls are recorded."
 	words["/recordings/announcements"] = "announcements of recordings"
-}
-
-func declareRecordingAnnouncements(e *crud.Engine) {
-	crud.Document[RecordingAnnouncements]{
-		Resource: crud.Resource[RecordingAnnouncements]{
-			Path: "recordings/announcements", Singular: "recordings_announcements", Table: "confd_recording_announcements", Only: []string{"read", "update"},
-		},
-		Blank: crud.Defaults[RecordingAnnouncements],
-	}.On(e)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -91,6 +92,12 @@ var clientIDs = map[string]string{
 	"read_configuration":                   "get_configuration",
 	"read_voicemail_transcription_config":  "get_voicemail_transcription_config",
 	"update_phone_number":                  "update_phone_numbers",
+}
+
+// setting adds what a tenant, or the installation, has once: it is read with its defaults until somebody changes it.
+func setting[T any](r crud.Resource[T]) {
+	r.Singular, r.Only = cmp.Or(r.Singular, strings.ReplaceAll(r.Path, "/", "_")), []string{"read", "update"}
+	resources = append(resources, func(e *crud.Engine) { crud.Document[T]{Resource: r, Blank: crud.Defaults[T]}.On(e) })
 }
 
 // resources declare themselves, each in the init function of its file.

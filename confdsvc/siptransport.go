@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -66,47 +65,35 @@ func transportIsUnused(ctx context.Context, c store.Conn, e *crud.Engine, change
 	gone := change.Old.UUID
 	typed, sent := change.Request.Query("fallback")
 	if !sent {
-		for _, table := range []string{"confd_endpoint_sip", "confd_endpoint_sip_template"} {
-			used, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+table+" WHERE transport_uuid = $1", gone)
-			if err != nil {
-				return err
-			}
-			if used > 0 {
-				return style.Associated("Transport", "EndpointSIP", "transport_uuid", gone)
-			}
+		used, err := store.Get[int](ctx, c, `SELECT (SELECT count(*) FROM confd_endpoint_sip WHERE transport_uuid = $1)
+			+ (SELECT count(*) FROM confd_endpoint_sip_template WHERE transport_uuid = $1)`, gone)
+		if err == nil && used > 0 {
+			err = style.Associated("Transport", "EndpointSIP", "transport_uuid", gone)
 		}
-		return nil
+		return err
 	}
 	fallback, err := fallbackFor(ctx, c, gone, typed)
 	if err != nil {
 		return err
 	}
-	if err := useInstead[EndpointSIP](ctx, c, e, change, fallback); err != nil {
+	if err := crud.Of[EndpointSIP](e).Repoint(ctx, c, change.Request, "transport_uuid", gone, fallback); err != nil {
 		return err
 	}
-	return useInstead[EndpointSIPTemplate](ctx, c, e, change, fallback)
+	return crud.Of[EndpointSIPTemplate](e).Repoint(ctx, c, change.Request, "transport_uuid", gone, fallback)
 }
 
-// useInstead gives the fallback to all objects that use a transport.
-func useInstead[T any](ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[SIPTransport], fallback *SIPTransportRef) error {
-	return crud.Of[T](e).Repoint(ctx, c, gone.Request, "transport_uuid", gone.Old.UUID, fallback.UUID, func(o *T) {
-		s := sectionsOf(o)
-		s.TransportUUID, s.TransportName = &fallback.UUID, fallback.Name
-		s.showTransport()
-	})
-}
-
-func fallbackFor(ctx context.Context, c store.Conn, gone, typed string) (*SIPTransportRef, error) {
+// fallbackFor returns the UUID of the transport that takes the place of another.
+func fallbackFor(ctx context.Context, c store.Conn, gone, typed string) (string, error) {
 	id, err := uuid.Parse(typed)
 	if err != nil || len(typed) != 36 {
-		return nil, apierr.InvalidField("fallback", "uuid", "Must be the UUID of a transport")
+		return "", apierr.InvalidField("fallback", "uuid", "Must be the UUID of a transport")
 	}
 	if id.String() == gone {
-		return nil, apierr.InvalidField("fallback", "self", "Must be another transport than the one that is deleted")
+		return "", apierr.InvalidField("fallback", "self", "Must be another transport than the one that is deleted")
 	}
-	name, err := store.Get[string](ctx, c, "SELECT name FROM confd_sip_transport WHERE uuid = $1", id.String())
-	if errors.Is(err, store.ErrNotFound) {
+	there, err := store.Get[int](ctx, c, "SELECT count(*) FROM confd_sip_transport WHERE uuid = $1", id.String())
+	if err == nil && there == 0 {
 		err = crud.Missing("fallback", "Transport", "uuid", id.String())
 	}
-	return &SIPTransportRef{UUID: id.String(), Name: &name}, err
+	return id.String(), err
 }

@@ -59,14 +59,6 @@ func init() {
 	helps["Switchboard.timeout"] = "How long a call waits, in seconds. Empty: 3 hours."
 	words["Switchboard.queue_music_on_hold"], words["Switchboard.waiting_room_music_on_hold"] = "music for who waits", "music for who was put back"
 	words["feature=switchboard"] = "take a call from a switchboard"
-	for column, field := range switchboardMusic {
-		musicUses = append(musicUses, forgetsMusicIn(column, field))
-	}
-}
-
-var switchboardMusic = map[string]func(s *Switchboard) **string{
-	"queue_music_on_hold":        func(s *Switchboard) **string { return &s.QueueMusic },
-	"waiting_room_music_on_hold": func(s *Switchboard) **string { return &s.WaitingRoom },
 }
 
 var switchboardDestinations = holds[Switchboard]("of_switchboard_uuid")
@@ -81,12 +73,7 @@ func declareSwitchboards(e *crud.Engine) {
 		Beside: []crud.Beside[Switchboard]{switchboardDestinations.beside(e)},
 		Nested: []string{"members"},
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Switchboard]) error {
-			for column, field := range switchboardMusic {
-				if err := checkMusicIn(ctx, c, e, change, change.New.TenantUUID, column, "moh", field); err != nil {
-					return err
-				}
-			}
-			return nil
+			return checkMusic(ctx, c, e, change)
 		},
 		Present: func(ctx context.Context, c store.Conn, _ string, boards []*Switchboard) error {
 			return showCodes(ctx, c, "switchboard", func(code func(number int64) *string) {

@@ -96,12 +96,7 @@ type UserRef struct {
 	crud.Hrefs
 }
 
-func init() {
-	resources = append(resources, declareUsers)
-	musicUses = append(musicUses, forgetsMusic(musicOfUser))
-}
-
-func musicOfUser(u *User) **string { return &u.MusicOnHold }
+func init() { resources = append(resources, declareUsers) }
 
 func declareUsers(e *crud.Engine) {
 	columns := []string{
@@ -150,7 +145,7 @@ func declareUsers(e *crud.Engine) {
 		Nested:  []string{"voicemail", "lines", "incalls", "groups", "switchboards", "agent", "forwards", "fallbacks", "auth", "device_id"},
 		Prepare: prepareUser, Load: loadUsers,
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-			if err := checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfUser); err != nil {
+			if err := checkMusic(ctx, c, e, change); err != nil {
 				return err
 			}
 			return validateUser(ctx, c, change)

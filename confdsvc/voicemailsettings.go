@@ -103,16 +103,12 @@ func wrongOption(format string, args ...any) []apierr.Field {
 	return []apierr.Field{{Constraint: "type", Value: "options", Message: fmt.Sprintf(format, args...)}}
 }
 
-func init() { resources = append(resources, declareVoicemailGeneral) }
-
-func declareVoicemailGeneral(e *crud.Engine) {
-	crud.Document[VoicemailGeneral]{
-		Resource: crud.Resource[VoicemailGeneral]{
-			Path: "asterisk/voicemail/general", Singular: "asterisk_voicemail_general", Table: "confd_voicemail_general", Scope: crud.Master,
-			Only: []string{"read", "update"},
-		},
-		Blank: crud.Defaults[VoicemailGeneral],
-	}.On(e)
+func init() {
+	setting(crud.Resource[VoicemailGeneral]{Path: "asterisk/voicemail/general", Table: "confd_voicemail_general", Scope: crud.Master})
+	setting(crud.Resource[VoicemailTranscription]{
+		Path: "voicemails/transcription", Singular: "voicemail_transcription_config", Table: "confd_voicemail_transcription",
+	})
+	setting(crud.Resource[ZoneMessages]{Path: "asterisk/voicemail/zonemessages", Table: "confd_voicemail_zonemessages", Scope: crud.Global})
 }
 
 // VoicemailTranscription says whether the messages of a tenant's voicemails are to be written down. It is a setting for what does that:
@@ -120,18 +116,6 @@ func declareVoicemailGeneral(e *crud.Engine) {
 type VoicemailTranscription struct {
 	TenantUUID string `db:"tenant_uuid" json:"-" format:"uuid"`
 	Enabled    bool   `db:"enabled" json:"enabled" required:"true" default:"false" doc:"Whether messages are to be written down, by a service that does that."`
-}
-
-func init() {
-	resources = append(resources, func(e *crud.Engine) {
-		crud.Document[VoicemailTranscription]{
-			Resource: crud.Resource[VoicemailTranscription]{
-				Path: "voicemails/transcription", Singular: "voicemail_transcription_config", Table: "confd_voicemail_transcription",
-				Only: []string{"read", "update"},
-			},
-			Blank: crud.Defaults[VoicemailTranscription],
-		}.On(e)
-	})
 }
 
 // ZoneMessages are the ways to announce the time of a message. A voicemail's timezone names one of them.
@@ -178,19 +162,6 @@ func (ZoneMessageList) JSONSchema() *rest.Schema {
 			return nil
 		},
 	}
-}
-
-func init() { resources = append(resources, declareZoneMessages) }
-
-// declareZoneMessages declares the zones, which all tenants can read.
-func declareZoneMessages(e *crud.Engine) {
-	crud.Document[ZoneMessages]{
-		Resource: crud.Resource[ZoneMessages]{
-			Path: "asterisk/voicemail/zonemessages", Singular: "asterisk_voicemail_zonemessages", Table: "confd_voicemail_zonemessages",
-			Scope: crud.Global, Only: []string{"read", "update"},
-		},
-		Blank: crud.Defaults[ZoneMessages],
-	}.On(e)
 }
 
 // refuseUnknownZone refuses a timezone that names no zone message. A voicemail may keep one that it already has.

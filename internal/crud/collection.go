@@ -48,6 +48,7 @@ type table interface {
 	isBelow(path string) bool
 	reads(path string) bool
 	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error
+	Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any) error
 }
 
 // collect is [Collect].

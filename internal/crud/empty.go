@@ -193,11 +193,7 @@ func (k *CollectionOf[T]) EraseWhere(ctx context.Context, c store.Conn, r *rest.
 	if err := k.recordSome(ctx, c, r, tenantUUID, objects); err != nil {
 		return 0, err
 	}
-	keys := make([]any, len(objects))
-	for i, o := range objects {
-		keys[i] = k.Key(o)
-	}
-	list, err := json.Marshal(keys)
+	list, err := k.listOf(objects)
 	if err != nil {
 		return 0, err
 	}
@@ -208,10 +204,24 @@ func (k *CollectionOf[T]) EraseWhere(ctx context.Context, c store.Conn, r *rest.
 		}
 	}
 	slices.Sort(statements)
-	for _, sql := range append(slices.Compact(statements), "DELETE FROM "+k.Table+" WHERE "+query.Listed(k.DB, k.Keys[0], k.KeyColumn().Kind, "$1")) {
-		if _, err := c.Exec(ctx, sql, string(list)); err != nil {
+	for _, sql := range append(slices.Compact(statements), "DELETE FROM "+k.Table+" WHERE "+k.isListed()) {
+		if _, err := c.Exec(ctx, sql, list); err != nil {
 			return 0, err
 		}
 	}
 	return len(objects), nil
+}
+
+// listOf returns the keys of objects as a JSON list, and isListed the condition for the objects whose keys are in the list $1.
+func (k *CollectionOf[T]) listOf(objects []T) (string, error) {
+	keys := make([]any, len(objects))
+	for i, o := range objects {
+		keys[i] = k.Key(o)
+	}
+	list, err := json.Marshal(keys)
+	return string(list), err
+}
+
+func (k *CollectionOf[T]) isListed() string {
+	return query.Listed(k.DB, k.Keys[0], k.KeyColumn().Kind, "$1")
 }

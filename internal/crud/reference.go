@@ -102,6 +102,26 @@ func (k *CollectionOf[T]) mayLose(ctx context.Context, c store.Conn, r *rest.Req
 	return nil
 }
 
+// Unname empties the columns by which objects name one that is to be deleted: those with this tag `names`, as in "moh.name". It refuses a caller
+// who is denied to change one of the objects. See [CollectionOf.Repoint].
+func (e *Engine) Unname(ctx context.Context, c store.Conn, r *rest.Request, names string, name any) error {
+	for _, path := range slices.Sorted(maps.Keys(e.byPath)) {
+		t := e.byPath[path]
+		for _, col := range t.entity().Columns {
+			if col.Names != names {
+				continue
+			}
+			if err := t.NoneDenied(ctx, c, r, "update", col.Name+" = $1", name); err != nil {
+				return err
+			}
+			if err := t.Repoint(ctx, c, r, col.Name, name, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Declared returns the table of a path's collection, and what an object of it is called in refusals: both "" if it is not declared.
 func (e *Engine) Declared(path string) (table, title string) {
 	if t, ok := e.byPath[path]; ok {

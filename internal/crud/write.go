@@ -540,10 +540,9 @@ func (k *CollectionOf[T]) writeChanges(ctx context.Context, c store.Conn, change
 	return err
 }
 
-// Repoint makes all objects, of any tenant, that refer to one object by a column refer to another one, before the first is deleted: with
-// an audit entry and an event for each, and without the resource's hooks, which could refuse what an earlier release has stored. edit does
-// to an object what the statement does to its row.
-func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any, edit func(o T)) error {
+// Repoint makes all objects, of any tenant, that refer to one object by a column refer to another one, or null, before the first is deleted: with
+// an audit entry and an event for each, and without the resource's hooks, which could refuse what an earlier release has stored.
+func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any) error {
 	objects, err := k.Select(ctx, c, column+" = $1", from)
 	if err != nil || len(objects) == 0 {
 		return err
@@ -552,10 +551,16 @@ func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Req
 	if _, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+column+" = $1 WHERE "+column+" = $2", to, from); err != nil {
 		return err
 	}
-	for _, old := range objects {
-		changed := declaration.Cloned(old)
-		edit(changed)
-		if err := k.record(ctx, c, &declaration.Change[T]{Request: r, Tenant: k.TenantOf(old), Old: old, New: changed}); err != nil {
+	list, err := k.listOf(objects)
+	if err != nil {
+		return err
+	}
+	changed, err := k.Select(ctx, c, k.isListed(), list)
+	if err != nil {
+		return err
+	}
+	for i, old := range objects {
+		if err := k.record(ctx, c, &declaration.Change[T]{Request: r, Tenant: k.TenantOf(old), Old: old, New: changed[i]}); err != nil {
 			return err
 		}
 	}
