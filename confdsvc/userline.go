@@ -99,19 +99,15 @@ func declareUserLineSIP(e *crud.Engine) {
 		op.Path = "/users/{user_uuid}/lines/" + op.Path + "/associated/endpoints/sip"
 		op.Method, op.Tag, op.Success, op.Tenanted, op.Conditional = http.MethodGet, "users", http.StatusOK, true, true
 		op.Access = "confd" + strings.ReplaceAll(op.Path, "/", ".") + ".read"
-		op.Query, op.Reply, op.Statuses = rest.ViewParameter([]string{"merged"}, "Another form of the object."), rest.SchemaOf[EndpointSIP](), []int{400, 404}
-		op.Handle = userLineSIP(e)
+		op.Reply, op.Handle = rest.SchemaOf[EndpointSIP](), e.Reading(userLineSIP(e, false))
+		e.View(&op, "merged", "Another form of the object.", userLineSIP(e, true))
 		e.Add(op)
 	}
 }
 
 // userLineSIP accepts only the user's UUID, so a token can allow or deny only one spelling.
-func userLineSIP(e *crud.Engine) rest.Handler {
-	return e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
-		view, err := r.View([]string{"merged"})
-		if err != nil {
-			return nil, err
-		}
+func userLineSIP(e *crud.Engine, merged bool) func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+	return func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
 		userUUID, err := r.UUIDParam("user_uuid")
 		if err != nil {
 			return nil, err
@@ -135,14 +131,14 @@ func userLineSIP(e *crud.Engine) rest.Handler {
 			return nil, err
 		}
 		endpoint, err := crud.Of[EndpointSIP](e).Find(ctx, c, scope, line.EndpointSIP.UUID)
-		if err == nil && view != "" {
+		if err == nil && merged {
 			err = mergeEndpoint(ctx, c, e, endpoint)
 		}
 		if err == nil {
 			err = crud.Of[EndpointSIP](e).Withhold(ctx, endpoint)
 		}
 		return endpoint, err
-	})
+	}
 }
 
 // lineSIPAccesses returns the accesses by which one may read the endpoint of a user's line: the main line has two.

@@ -102,11 +102,8 @@ func outgoingCallerIDs(user *User, known []*PhoneNumber) []OutgoingCallerID {
 // ofUser returns a handler that reads something of the user that the path names.
 func ofUser(e *crud.Engine, read func(ctx context.Context, c store.Conn, user *User) (any, error)) rest.Handler {
 	return e.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
-		user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
+		user, err := crud.Of[User](e).ReadIn(ctx, c, r, scope)
 		if err != nil {
-			return nil, err
-		}
-		if user, err = crud.Of[User](e).Find(ctx, c, scope, user.UUID); err != nil { // with what links show
 			return nil, err
 		}
 		return read(ctx, c, user)
