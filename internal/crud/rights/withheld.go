@@ -147,9 +147,7 @@ func (k *Objects) AndVisibleBelow(
 		if all {
 			condition = everything
 		}
-		if condition != "" {
-			sql += " AND NOT (" + condition + ")"
-		}
+		sql += andNot(condition)
 	}
 	return sql
 }
@@ -169,24 +167,21 @@ func (k *Objects) deniedParents(ctx context.Context, of string, add func(value a
 
 // AndVisibleParents is AndVisible for what is denied of the objects to which these belong alone.
 func (k *Objects) AndVisibleParents(ctx context.Context, add func(value any) (placeholder string)) string {
-	if restricted(ctx) == nil || len(k.parents) == 0 {
-		return ""
-	}
-	denied := strings.Join(k.deniedParents(ctx, k.Alias(), add), " OR ")
-	if denied == "" {
-		return ""
-	}
-	return " AND (" + denied + ") IS NOT TRUE"
+	return andNot(strings.Join(k.deniedParents(ctx, k.Alias(), add), " OR "))
 }
 
 // AndVisible returns what a condition for rows of the table is followed by, for those whose objects the caller of ctx is not denied to read: ""
 // if nothing is denied.
 func (k *Objects) AndVisible(ctx context.Context, add func(value any) (placeholder string)) string {
-	denied := k.denied(ctx, k.Alias(), add)
-	if denied == "" {
+	return andNot(k.denied(ctx, k.Alias(), add))
+}
+
+// andNot returns what a condition is followed by, for rows for which another one does not hold: "" if there is no other.
+func andNot(condition string) string {
+	if condition == "" {
 		return ""
 	}
-	return " AND (" + denied + ") IS NOT TRUE" // a key may be null
+	return " AND (" + condition + ") IS NOT TRUE" // a key may be null
 }
 
 // MayRead refuses if the caller of ctx is denied to read the object of a path's collection with this key, its only one.
