@@ -26,8 +26,10 @@ type CollectionOf[T declaration.Pointer] struct {
 	audited []*rest.Property
 	// bodies are the schemas of what clients send and get, with what is nested.
 	bodies func() *bodies
-	// document is set if the objects are documents.
+	// document is set if the objects are documents. drop is the access to delete one, with the parameters of its path, or "" if nobody deletes one
+	// alone.
 	document *DocumentOf[T]
+	drop     string
 	// sides are those that the objects have of relations.
 	sides []*DeclaredSide
 	// below are the paths that name an object below the one to which it belongs: each returns its key.
@@ -48,6 +50,7 @@ type table interface {
 	isBelow(path string) bool
 	reads(path string) bool
 	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error
+	mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any) error
 }
 

@@ -43,8 +43,6 @@ func Defaults[T any](fresh *T) any { return fresh }
 type DocumentsOf[T declaration.Pointer] struct {
 	DocumentOf[T]
 	k *CollectionOf[T]
-	// drop is the access to delete one, with the parameters of its path, or "" if nobody deletes one alone.
-	drop string
 }
 
 // On declares the document on an engine.
@@ -62,7 +60,7 @@ func (d DocumentOf[T]) On(e *Engine) *DocumentsOf[T] {
 	}
 	all := &DocumentsOf[T]{DocumentOf: d, k: prepare(e, d.Resource)}
 	all.k.document, all.k.Document = &all.DocumentOf, true
-	e.documents = append(e.documents, all)
+	e.documents = append(e.documents, all.k)
 	e.declare(all.declare)
 	return all
 }
@@ -111,7 +109,7 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 		described.Operations[action] = op
 		out = append(out, op)
 	}
-	d.drop = described.Operations["delete"].Access
+	d.k.drop = described.Operations["delete"].Access
 	if described.Resource, described.Object = d.place(d.k.Keys[1:]); len(d.k.Keys) > 1 {
 		described.Object = ""
 	}
@@ -119,22 +117,15 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 	return out
 }
 
-func (d *DocumentsOf[T]) entity() *declaration.Entity { return d.k.Entity }
-
-// RecordGone writes to the audit that all documents of a tenant are deleted.
-func (d *DocumentsOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	return d.k.RecordGone(ctx, c, r, tenantUUID)
-}
-
 // mayDrop refuses a caller who is denied to delete one of the documents of a tenant.
-func (d *DocumentsOf[T]) mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	objects, err := d.k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
+func (k *CollectionOf[T]) mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	objects, err := k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
 	for _, o := range objects {
-		access := d.drop
-		for _, name := range d.k.Keys[1:] {
-			access = strings.ReplaceAll(access, "{"+name+"}", rights.WordOf(fmt.Sprint(d.k.Field(o, name))))
+		var names []rights.Aliases
+		for _, name := range k.Keys[1:] {
+			names = append(names, rights.Aliases{Param: name, Keys: []string{fmt.Sprint(k.Field(o, name))}})
 		}
-		if err := rights.NotDenied(r, access); err != nil {
+		if err := rights.NotDenied(r, rights.Filled(k.drop, names...)...); err != nil {
 			return err
 		}
 	}
@@ -315,13 +306,13 @@ func (d *DocumentOf[T]) place(parameters []string) (resource, object string) {
 // ofAll is [OfAll].
 func ofAll[T declaration.Pointer](ctx context.Context, c store.Conn, e *Engine) (T, error) {
 	for _, one := range e.documents {
-		d, ok := one.(*DocumentsOf[T])
+		k, ok := one.(*CollectionOf[T])
 		if !ok {
 			continue
 		}
-		stored, err := d.k.Select(ctx, c, "tenant_uuid = (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid)")
+		stored, err := k.Select(ctx, c, "tenant_uuid = (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid)")
 		if err != nil || len(stored) == 0 {
-			fresh, wrong := d.fresh("", nil)
+			fresh, wrong := (&DocumentsOf[T]{k: k}).fresh("", nil)
 			return fresh, errors.Join(err, wrong)
 		}
 		return stored[0], nil

@@ -3,12 +3,10 @@ package crud
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"regexp"
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/audit"
-	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -87,8 +85,8 @@ func (e *Engine) EmptySome(ctx context.Context, c store.Conn, r *rest.Request, t
 
 // owning returns the collections whose objects belong to tenants, in the reverse order of their paths.
 func (e *Engine) owning() (out []table) {
-	for _, path := range slices.Backward(slices.Sorted(maps.Keys(e.byPath))) {
-		if t := e.byPath[path]; t.entity().Owned() {
+	for _, t := range slices.Backward(e.tables()) {
+		if t.entity().Owned() {
 			out = append(out, t)
 		}
 	}
@@ -105,11 +103,9 @@ type Kind struct {
 // CountOf returns of what Empty would delete how many there are, in the order of their paths, without what the tenant has none of. The settings
 // that go with the tenant are last.
 func (e *Engine) CountOf(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
-	var all []*declaration.Entity
-	for _, t := range slices.Backward(e.owning()) {
-		all = append(all, t.entity())
-	}
-	out, err := e.count(ctx, c, tenantUUID, all)
+	owning := e.owning()
+	slices.Reverse(owning)
+	out, err := e.count(ctx, c, tenantUUID, owning)
 	if err != nil {
 		return nil, err
 	}
@@ -119,15 +115,11 @@ func (e *Engine) CountOf(ctx context.Context, c store.Conn, tenantUUID string) (
 
 // CountSettings returns how many documents a tenant has stored, by their paths.
 func (e *Engine) CountSettings(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
-	var all []*declaration.Entity
-	for _, d := range e.documents {
-		all = append(all, d.entity())
-	}
-	return e.count(ctx, c, tenantUUID, all)
+	return e.count(ctx, c, tenantUUID, e.documents)
 }
 
-func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, of []*declaration.Entity) (out []Kind, err error) {
-	for _, k := range of {
+func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, of []table) (out []Kind, err error) {
+	for _, k := range entitiesOf(of) {
 		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE tenant_uuid = $1", tenantUUID)
 		if err != nil {
 			return nil, err

@@ -27,9 +27,9 @@ type Engine struct {
 	byPath      map[string]table             // the same, as a ref tag names them
 	relations   map[string]*DeclaredRelation // by their names
 	joins       []func()                     // make them, when all collections are declared
-	documents   []documents
-	nested      map[attribute]any       // *NestedOf[T], by T and the attribute
-	replies     map[string]*rest.Schema // what a GET shows, by its path without parameters: "users/funckeys"
+	documents   []table                      // whose objects are documents
+	nested      map[attribute]any            // *NestedOf[T], by T and the attribute
+	replies     map[string]*rest.Schema      // what a GET shows, by its path without parameters: "users/funckeys"
 	declared    []func() []rest.Operation
 	added       []rest.Operation // those that are not derived from declarations
 	described   Described
@@ -229,18 +229,20 @@ type DescribedDocument struct {
 	Resource, Object string
 }
 
-// documents are a [DocumentsOf], whatever the type of the objects is.
-type documents interface {
-	entity() *declaration.Entity
-	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
-	mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
-	mend(ctx context.Context, c store.Conn, how mender) error
+// tables are the collections, in the order of their paths.
+func (e *Engine) tables() (out []table) {
+	for _, path := range slices.Sorted(maps.Keys(e.byPath)) {
+		out = append(out, e.byPath[path])
+	}
+	return out
 }
 
 // Entities returns what the collections are, in the order of their paths.
-func (e *Engine) Entities() (out []*declaration.Entity) {
-	for _, path := range slices.Sorted(maps.Keys(e.byPath)) {
-		out = append(out, e.byPath[path].entity())
+func (e *Engine) Entities() []*declaration.Entity { return entitiesOf(e.tables()) }
+
+func entitiesOf(tables []table) (out []*declaration.Entity) {
+	for _, t := range tables {
+		out = append(out, t.entity())
 	}
 	return out
 }

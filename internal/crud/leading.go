@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -45,13 +44,7 @@ type leading struct {
 }
 
 // leads reports whether objects here may refer to objects of a path's collection by themselves.
-func (k *CollectionOf[T]) leads(path string) bool {
-	is := func(ref string) bool { return strings.HasPrefix(ref, path+".") }
-	return slices.ContainsFunc(k.Columns, func(col declaration.Column) bool { return is(col.Refers()) }) ||
-		slices.ContainsFunc(k.Beside, func(b declaration.Beside[T]) bool {
-			return slices.ContainsFunc(slices.Collect(maps.Values(b.Refers)), is)
-		})
-}
+func (k *CollectionOf[T]) leads(path string) bool { return len(k.referring(path)) > 0 }
 
 // leadsHere reports whether the objects that are linked with one of this side lead to it.
 func (s *DeclaredSide) leadsHere() bool {
@@ -77,8 +70,8 @@ func (k *CollectionOf[T]) leadingTo(ctx context.Context, c store.Conn, change *d
 		Leading: Leading{Leading: []LeadingObject{}}, request: change.Request, scope: change.Tenant, path: k.Path, told: map[LeadingObject]bool{},
 		valueOf: func(attribute string) any { return k.Field(change.Old, attribute) },
 	}
-	for _, path := range slices.Sorted(maps.Keys(k.engine.byPath)) {
-		if err := k.engine.byPath[path].addLeading(ctx, c, l); err != nil {
+	for _, t := range k.engine.tables() {
+		if err := t.addLeading(ctx, c, l); err != nil {
 			return nil, err
 		}
 	}
@@ -96,26 +89,13 @@ func (k *CollectionOf[T]) leadingTo(ctx context.Context, c store.Conn, change *d
 
 // addLeading adds the objects here that refer to the object by themselves.
 func (k *CollectionOf[T]) addLeading(ctx context.Context, c store.Conn, l *leading) error {
-	for _, col := range k.Columns {
-		if of, attribute, _ := strings.Cut(col.Refers(), "."); of == l.path {
-			args := &query.Arguments{}
-			if err := k.addWhere(ctx, c, l, col.Name+" = "+args.Add(l.valueOf(attribute)), args, "update", col.Name); err != nil {
-				return err
-			}
+	for _, r := range k.referring(l.path) {
+		args := &query.Arguments{}
+		where, changes, attributes := r.column+" = "+args.Add(l.valueOf(r.attribute)), "update", []string{r.column}
+		if b := r.beside; b != nil {
+			where, changes, attributes = b.Among(k.Keys[0], where), b.Changes, nil
 		}
-	}
-	for _, b := range k.Beside {
-		args, refers := &query.Arguments{}, []string(nil)
-		for _, column := range slices.Sorted(maps.Keys(b.Refers)) {
-			if of, attribute, _ := strings.Cut(b.Refers[column], "."); of == l.path {
-				refers = append(refers, column+" = "+args.Add(l.valueOf(attribute)))
-			}
-		}
-		if len(refers) == 0 {
-			continue
-		}
-		where := k.Keys[0] + " IN (SELECT " + b.By + " FROM " + b.From + " WHERE " + strings.Join(refers, " OR ") + ")"
-		if err := k.addWhere(ctx, c, l, where, args, b.Changes); err != nil {
+		if err := k.addWhere(ctx, c, l, where, args, changes, attributes...); err != nil {
 			return err
 		}
 	}

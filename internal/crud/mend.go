@@ -41,14 +41,9 @@ func (e *Engine) Mend(ctx context.Context, hooks func(path string) bool, tell fu
 		return err
 	}
 	return e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		for _, path := range slices.Sorted(maps.Keys(e.byPath)) {
-			if err := e.byPath[path].mend(ctx, c, mender{&rest.Request{HTTP: r}, hooks, tell}); err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-		}
-		for _, d := range e.documents {
-			if err := d.mend(ctx, c, mender{&rest.Request{HTTP: r}, hooks, tell}); err != nil {
-				return fmt.Errorf("%s: %w", d.entity().Path, err)
+		for _, t := range slices.Concat(e.tables(), e.documents) {
+			if err := t.mend(ctx, c, mender{&rest.Request{HTTP: r}, hooks, tell}); err != nil {
+				return fmt.Errorf("%s: %w", t.entity().Path, err)
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(e.relations)) {
@@ -65,10 +60,6 @@ type mender struct {
 	request *rest.Request
 	hooks   func(path string) bool
 	tell    func(m Mended) error
-}
-
-func (d *DocumentsOf[T]) mend(ctx context.Context, c store.Conn, how mender) error {
-	return d.k.mend(ctx, c, how)
 }
 
 // mendedAtOnce is how many objects are read at once.

@@ -73,30 +73,51 @@ func (k *CollectionOf[T]) mayTake(ctx context.Context, c store.Conn, change *dec
 	if change.Request == nil || !rights.HasDenials(change.Request) {
 		return nil
 	}
-	for _, path := range slices.Sorted(maps.Keys(k.engine.byPath)) {
+	for _, t := range k.engine.tables() {
 		valueOf := func(attribute string) any { return k.Field(change.Old, attribute) }
-		if err := k.engine.byPath[path].mayLose(ctx, c, change.Request, k.Path, valueOf); err != nil {
+		if err := t.mayLose(ctx, c, change.Request, k.Path, valueOf); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// mayLose refuses a caller who is denied to change an object of which own data refers to an object of a path's collection.
-func (k *CollectionOf[T]) mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error {
-	for _, b := range k.Beside {
-		loses := b.Loses
-		if loses == nil {
-			loses = func(ctx context.Context, c store.Conn, r *rest.Request, column string, value any) error {
-				return k.NoneDenied(ctx, c, r, b.Changes, k.Keys[0]+" IN (SELECT "+b.By+" FROM "+b.From+" WHERE "+column+" = $1)", value)
-			}
+// reference is a column by which objects refer to an attribute of others: their own, or one of their own data in another table.
+type reference[T declaration.Pointer] struct {
+	column, attribute string
+	beside            *declaration.Beside[T]
+}
+
+// referring returns what refers to the objects of a path's collection.
+func (k *CollectionOf[T]) referring(path string) (out []reference[T]) {
+	add := func(column, ref string, beside *declaration.Beside[T]) {
+		if of, attribute, _ := strings.Cut(ref, "."); of == path {
+			out = append(out, reference[T]{column, attribute, beside})
 		}
-		for _, column := range slices.Sorted(maps.Keys(b.Refers)) {
-			if of, attribute, _ := strings.Cut(b.Refers[column], "."); of == path {
-				if err := loses(ctx, c, r, column, valueOf(attribute)); err != nil {
-					return err
-				}
-			}
+	}
+	for _, col := range k.Columns {
+		add(col.Name, col.Refers(), nil)
+	}
+	for i := range k.Beside {
+		for _, column := range slices.Sorted(maps.Keys(k.Beside[i].Refers)) {
+			add(column, k.Beside[i].Refers[column], &k.Beside[i])
+		}
+	}
+	return out
+}
+
+// mayLose refuses a caller who is denied to change an object of which own data refers to an object of a path's collection.
+func (k *CollectionOf[T]) mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) (err error) {
+	for _, ref := range k.referring(path) {
+		switch b := ref.beside; {
+		case b == nil:
+		case b.Loses != nil:
+			err = b.Loses(ctx, c, r, ref.column, valueOf(ref.attribute))
+		default:
+			err = k.NoneDenied(ctx, c, r, b.Changes, b.Among(k.Keys[0], ref.column+" = $1"), valueOf(ref.attribute))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -105,8 +126,7 @@ func (k *CollectionOf[T]) mayLose(ctx context.Context, c store.Conn, r *rest.Req
 // Unname empties the columns by which objects name one that is to be deleted: those with this tag `names`, as in "moh.name". It refuses a caller
 // who is denied to change one of the objects. See [CollectionOf.Repoint].
 func (e *Engine) Unname(ctx context.Context, c store.Conn, r *rest.Request, names string, name any) error {
-	for _, path := range slices.Sorted(maps.Keys(e.byPath)) {
-		t := e.byPath[path]
+	for _, t := range e.tables() {
 		for _, col := range t.entity().Columns {
 			if col.Names != names {
 				continue

@@ -126,6 +126,8 @@ type DeclaredRelation struct {
 	Left, Right *DeclaredSide
 	Only        []string
 	GivesRights bool
+	// Accesses are those of the operations that Only names, as their paths have them: "confd.users.{user_id}.lines.{line_id}.update".
+	Accesses map[string]string
 
 	name, table string
 	engine      *Engine

@@ -309,25 +309,11 @@ func (d *diff) mayDo() error {
 func (l *link) accesses() [][]string {
 	r := l.change.near.relation
 	left, right := l.sides()
-	pair, action := "put", r.putAction()
-	if l.ends {
-		pair, action = "delete", "delete"
-	}
+	alone := map[string]bool{"put": !l.ends, "delete": l.ends, "delete_all": l.ends, "set": true, "set_back": true}
 	var out [][]string
 	for _, kind := range r.Only {
-		switch {
-		case kind == pair:
-			var both []string
-			for _, key := range rights.AliasesOf(r.Right.Entity, right).Keys {
-				both = append(both, rights.Accesses(r.Left.Entity, left, declaration.Dotted(r.Path)+"."+rights.WordOf(key)+"."+action)...)
-			}
-			out = append(out, both)
-		case kind == "delete_all" && l.ends:
-			out = append(out, rights.Accesses(r.Left.Entity, left, declaration.Dotted(r.Path)+".delete"))
-		case kind == "set":
-			out = append(out, rights.Accesses(r.Left.Entity, left, declaration.Dotted(r.Left.Set.Path)+".update"))
-		case kind == "set_back":
-			out = append(out, rights.Accesses(r.Right.Entity, right, declaration.Dotted(r.Right.Set.Path)+".update"))
+		if alone[kind] {
+			out = append(out, rights.Filled(r.Accesses[kind], r.Left.names(left), r.Right.names(right)))
 		}
 	}
 	return out

@@ -30,28 +30,13 @@ type List struct {
 	Repeated string
 }
 
-// Accesses returns those of the operations that Only names, as their paths have them: "confd.users.{user_id}.lines.{line_id}.update".
-func (r *DeclaredRelation) Accesses() map[string]string {
-	out := map[string]string{}
-	for _, kind := range r.Only {
-		out[kind] = r.operation(kind).Access
-	}
-	return out
-}
-
-// putAction is the last word of put's access.
-func (r *DeclaredRelation) putAction() string {
-	if r.GivesRights {
-		return "create"
-	}
-	return "update"
-}
-
 // operations returns those that Only names.
 func (r *DeclaredRelation) operations() []rest.Operation {
 	var out []rest.Operation
+	r.Accesses = map[string]string{}
 	for _, kind := range r.Only {
-		out = append(out, r.operation(kind))
+		op := r.operation(kind)
+		out, r.Accesses[kind] = append(out, op), op.Access
 	}
 	return out
 }
@@ -75,7 +60,10 @@ func (r *DeclaredRelation) operation(kind string) rest.Operation {
 	switch kind {
 	case "put":
 		op.Method, op.ID, op.Summary, op.Handle = http.MethodPut, "associate_"+name, "Associate "+left+" with "+right, r.put
-		op.Access, op.Statuses = rights.AccessOf(r.engine.Service, one, r.putAction()), []int{400, 404, 412}
+		op.Access, op.Statuses = rights.AccessOf(r.engine.Service, one, "update"), []int{400, 404, 412}
+		if r.GivesRights {
+			op.Access = rights.AccessOf(r.engine.Service, one, "create")
+		}
 		if r.row != declaration.NoRow {
 			op.Description = "To repeat it changes what is sent of the association alone."
 			op.Body, op.BodyOptional = r.row.Schema.Partial(), true

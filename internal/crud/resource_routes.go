@@ -152,11 +152,7 @@ func (k *CollectionOf[T]) serveNarrowed(ctx context.Context, r *rest.Request, na
 			return err
 		}
 		args := &query.Arguments{}
-		where := k.InScope(list.Recurse || narrow != nil, args.Add(scope))
-		if readable := k.readable(r, args); readable != "" {
-			where += " AND " + readable
-		}
-		where += k.AndVisible(ctx, args.Add)
+		where := k.InScope(list.Recurse || narrow != nil, args.Add(scope)) + k.andReadable(r, args) + k.AndVisible(ctx, args.Add)
 		if narrow != nil {
 			more, err := narrow(ctx, c, r, scope, args)
 			if err != nil {
@@ -221,10 +217,7 @@ func (k *CollectionOf[T]) ReadIn(ctx context.Context, c store.Conn, r *rest.Requ
 // checkReadable returns not found if the request may not read the object, or the one to which it belongs.
 func (k *CollectionOf[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object T) error {
 	args := &query.Arguments{}
-	where := k.AndVisibleParents(ctx, args.Add)
-	if readable := k.readable(r, args); readable != "" {
-		where += " AND " + readable
-	}
+	where := k.AndVisibleParents(ctx, args.Add) + k.andReadable(r, args)
 	if where == "" {
 		return nil
 	}
@@ -235,10 +228,14 @@ func (k *CollectionOf[T]) checkReadable(ctx context.Context, c store.Conn, r *re
 	return err
 }
 
-// readable returns the condition of the resource's Readable, or "".
-func (k *CollectionOf[T]) readable(r *rest.Request, args *query.Arguments) string {
+// andReadable returns what a condition is followed by because of the resource's Readable.
+func (k *CollectionOf[T]) andReadable(r *rest.Request, args *query.Arguments) string {
 	if k.Readable == nil {
 		return ""
 	}
-	return k.Readable(r, args.Add)
+	readable := k.Readable(r, args.Add)
+	if readable == "" {
+		return ""
+	}
+	return " AND " + readable
 }

@@ -311,7 +311,7 @@ func (x *linkTrial) denied() {
 		if !x.may(operation) {
 			continue
 		}
-		parameters := placeholder.FindAllString(x.l.Accesses()[operation], -1)
+		parameters := placeholder.FindAllString(x.l.Accesses[operation], -1)
 		path := x.left.all() + "/" + parameters[0] + "/" + x.l.Path
 		lefts, rights := x.left.called(left), []string{""}
 		switch {
@@ -329,7 +329,7 @@ func (x *linkTrial) denied() {
 		for i, typed := range names {
 			for j, meant := range names {
 				if i != j {
-					caller := x.a.holding(x.Access, "!"+meant.Replace(x.l.Accesses()[operation]))
+					caller := x.a.holding(x.Access, "!"+meant.Replace(x.l.Accesses[operation]))
 					x.audits(0, "what is denied", func() { caller.Do(method, typed.Replace(path), nil).Want(http.StatusForbidden).Says("denies") })
 				}
 			}

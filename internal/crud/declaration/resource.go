@@ -185,6 +185,11 @@ type Beside[T Pointer] struct {
 	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
 }
 
+// Among returns the condition for a key to be that of an object with rows for which a condition holds.
+func (b *Beside[T]) Among(key, condition string) string {
+	return key + " IN (SELECT " + b.By + " FROM " + b.From + " WHERE " + condition + ")"
+}
+
 // View is another form of a list's objects.
 type View[T Pointer] struct {
 	// Item describes an item, for the definition.

@@ -47,6 +47,24 @@ func AliasesOf(k *declaration.Entity, o any) Aliases {
 	return s
 }
 
+// Filled returns an access with the keys of objects in the place of their parameters: one for each of their names.
+func Filled(access string, objects ...Aliases) []string {
+	all := []string{access}
+	for _, o := range objects {
+		if !strings.Contains(access, "{"+o.Param+"}") {
+			continue
+		}
+		var filled []string
+		for _, one := range all {
+			for _, key := range o.Keys {
+				filled = append(filled, strings.ReplaceAll(one, "{"+o.Param+"}", WordOf(key)))
+			}
+		}
+		all = filled
+	}
+	return all
+}
+
 // RefuseDenied refuses a caller whose token denies the operation under another key of its objects than the path's. The gate has
 // checked the access for the key in the path: a caller who is denied confd.users.{uuid}.delete must not delete the user by id.
 func RefuseDenied(r *rest.Request, objects ...Aliases) error {
