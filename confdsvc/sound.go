@@ -68,24 +68,27 @@ func declareSounds(e *crud.Engine) {
 			}
 			return nil
 		},
-		Apart: map[string]func(s *Sound) []string{"files": func(s *Sound) (paths []string) {
-			for _, f := range s.Files.V {
-				paths = append(paths, "files."+rights.WordOf(f.Name))
-			}
-			return paths
-		}},
+		Apart: map[string]func(s *Sound) []string{"files": (*Sound).filePaths},
 		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[Sound]) error {
 			if change.Old.Name == systemSounds {
 				return style.NotPermitted("Cannot delete default sound category", "sound_category", systemSounds)
 			}
-			for _, f := range change.Old.Files.V {
-				if err := crud.Of[Sound](e).NotDenied(change.Request, change.Old, "files."+rights.WordOf(f.Name)+".delete"); err != nil {
+			for _, path := range change.Old.filePaths() {
+				if err := crud.Of[Sound](e).NotDenied(change.Request, change.Old, path+".delete"); err != nil {
 					return err
 				}
 			}
 			return soundIsUnused(ctx, c, e, change.Old, "")
 		},
 	})
+}
+
+// filePaths returns where clients read the files, below the object, as words of accesses.
+func (s *Sound) filePaths() (paths []string) {
+	for _, f := range s.Files.V {
+		paths = append(paths, "files."+rights.WordOf(f.Name))
+	}
+	return paths
 }
 
 // place returns where a file of a sound is.
@@ -274,48 +277,34 @@ type soundUse struct{ title, table, column string }
 
 var soundUses = []soundUse{{"Incall", "confd_incall", "greeting_sound"}}
 
-// soundIsUnused refuses to delete a sound that something of its tenant plays, or a category with such a sound, if name is "".
+// soundIsUnused refuses to delete a sound that something of its tenant plays, or that a destination leads to, or a category with such a sound, if
+// name is "".
 func soundIsUnused(ctx context.Context, c store.Conn, e *crud.Engine, s *Sound, name string) error {
-	plays := func(title, played string) error {
-		category, sound, _ := strings.Cut(played, "/")
-		if category == s.Name && (sound == name || name == "") {
-			return style.Associated("Sound", title, "sound_category", s.Name)
-		}
-		return nil
-	}
+	var uses []string
 	for _, use := range soundUses {
-		played, err := store.Select[string](ctx, c, "SELECT "+use.column+" FROM "+use.table+" WHERE tenant_uuid = $1 AND "+use.column+" IS NOT NULL", s.TenantUUID)
-		if err != nil {
-			return err
-		}
-		for _, one := range played {
-			if err := plays(use.title, one); err != nil {
-				return err
-			}
+		uses = append(uses, "SELECT '"+use.title+"' AS title, "+use.column+" AS played, '' AS keys FROM "+use.table+" WHERE tenant_uuid = $1 AND "+use.column+
+			" IS NOT NULL")
+	}
+	for _, k := range e.Entities() {
+		if k.KeptBeside[destinationTable] != nil && placesIn(k.Of) != nil {
+			uses = append(uses, "SELECT '"+k.Title+"', '', d.keys FROM confd_destination d JOIN "+k.Table+" o ON o."+k.Keys[0]+" = d.of_"+k.Singular+"_"+k.Keys[0]+
+				" WHERE d.type = 'sound' AND o.tenant_uuid = $1")
 		}
 	}
-	return soundEndsNoCall(ctx, c, e, s.TenantUUID, plays)
-}
-
-// soundEndsNoCall asks about each sound to which a destination of the tenant leads.
-func soundEndsNoCall(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string, plays func(title, played string) error) error {
-	for _, k := range e.Entities() {
-		if k.KeptBeside[destinationTable] == nil || placesIn(k.Of) == nil {
-			continue
-		}
-		keys, err := store.Select[string](ctx, c, "SELECT d.keys FROM confd_destination d JOIN "+k.Table+" o ON o."+k.Keys[0]+" = d.of_"+k.Singular+"_"+k.Keys[0]+
-			" WHERE d.type = 'sound' AND o.tenant_uuid = $1", tenantUUID)
-		if err != nil {
-			return err
-		}
-		for _, one := range keys {
+	found, err := store.Select[struct{ Title, Played, Keys string }](ctx, c, strings.Join(uses, " UNION ALL "), s.TenantUUID)
+	if err != nil {
+		return err
+	}
+	for _, use := range found {
+		if use.Keys != "" {
 			var to ToSound
-			if err := json.Unmarshal([]byte(one), &to); err != nil {
+			if err := json.Unmarshal([]byte(use.Keys), &to); err != nil {
 				return err
 			}
-			if err := plays(k.Title, to.Filename); err != nil {
-				return err
-			}
+			use.Played = to.Filename
+		}
+		if category, sound, _ := strings.Cut(use.Played, "/"); category == s.Name && (sound == name || name == "") {
+			return style.Associated("Sound", use.Title, "sound_category", s.Name)
 		}
 	}
 	return nil
