@@ -69,27 +69,10 @@ func (t *Contents) Count(ctx context.Context, c store.Conn, tenantUUID string) (
 }
 
 // filesOf returns where the files of a tenant's voicemails, music on hold and sounds are.
-func filesOf(ctx context.Context, c store.Conn, tenantUUID string) (out []FilesChange, err error) {
-	contexts, err := store.Select[string](ctx, c, `SELECT name FROM confd_context WHERE tenant_uuid = $1 ORDER BY id`, tenantUUID)
-	if err != nil {
-		return nil, err
-	}
-	music, err := store.Select[string](ctx, c, `SELECT name FROM confd_moh WHERE tenant_uuid = $1 ORDER BY name`, tenantUUID)
-	if err != nil {
-		return nil, err
-	}
-	sounds, err := store.Select[string](ctx, c, `
-		SELECT CAST(uuid AS text) FROM confd_sound WHERE tenant_uuid = $1 AND name <> $2 ORDER BY name`, tenantUUID, systemSounds)
-	for _, name := range contexts {
-		out = append(out, FilesChange{Context: name})
-	}
-	for _, name := range music {
-		out = append(out, FilesChange{MOH: name})
-	}
-	for _, id := range sounds {
-		out = append(out, FilesChange{Sound: id})
-	}
-	return out, err
+func filesOf(ctx context.Context, c store.Conn, tenantUUID string) ([]FilesChange, error) {
+	return store.Select[FilesChange](ctx, c, `SELECT name AS context, '' AS moh, '' AS sound FROM confd_context WHERE tenant_uuid = $1
+		UNION ALL SELECT '', name, '' FROM confd_moh WHERE tenant_uuid = $1
+		UNION ALL SELECT '', '', CAST(uuid AS text) FROM confd_sound WHERE tenant_uuid = $1 AND name <> $2`, tenantUUID, systemSounds)
 }
 
 func (t *Contents) tell(gone []FilesChange) {
