@@ -160,7 +160,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 
 // mergeEndpoint adds the options of its templates to an endpoint. It refuses a caller who is denied to read one of them.
 func mergeEndpoint(ctx context.Context, c store.Conn, e *crud.Engine, o *EndpointSIP) error {
-	m, err := mergerOf(ctx, c, e, "$1", o.UUID)
+	m, err := mergerOf(ctx, c, e, []*EndpointSIP{o}, "$1", o.UUID)
 	if err != nil {
 		return err
 	}
@@ -193,15 +193,13 @@ func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []
 		if err != nil {
 			return err
 		}
-		m := &merger{}
-		if slices.ContainsFunc(endpoints, func(x *EndpointSIP) bool { return len(x.Templates) > 0 }) {
-			if m, err = mergerOf(ctx, c, e, of, args...); err != nil {
-				return err
-			}
-			maps.DeleteFunc(m.templates, func(template string, _ *SIPSections) bool {
-				return e.MayRead(ctx, "endpoints/sip/templates", template) != nil
-			})
+		m, err := mergerOf(ctx, c, e, endpoints, of, args...)
+		if err != nil {
+			return err
 		}
+		maps.DeleteFunc(m.templates, func(template string, _ *SIPSections) bool {
+			return e.MayRead(ctx, "endpoints/sip/templates", template) != nil
+		})
 		webrtc := map[string]bool{}
 		for _, endpoint := range endpoints {
 			value, _ := m.merge(&endpoint.SIPSections).Endpoint.last("webrtc")

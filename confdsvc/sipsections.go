@@ -474,9 +474,12 @@ type merger struct {
 	merged    map[string]*SIPSections
 }
 
-// mergerOf returns a merger for the endpoints whose UUIDs a query finds.
-func mergerOf(ctx context.Context, c store.Conn, e *crud.Engine, endpoints string, args ...any) (*merger, error) {
-	first := "SELECT template_uuid FROM confd_endpoint_sip_parent WHERE endpoint_uuid IN (" + endpoints + ")"
+// mergerOf returns a merger for endpoints, whose UUIDs a query finds. They are asked for templates only if they have some.
+func mergerOf(ctx context.Context, c store.Conn, e *crud.Engine, endpoints []*EndpointSIP, query string, args ...any) (*merger, error) {
+	if !slices.ContainsFunc(endpoints, func(o *EndpointSIP) bool { return len(o.Templates) > 0 }) {
+		return &merger{}, nil
+	}
+	first := "SELECT template_uuid FROM confd_endpoint_sip_parent WHERE endpoint_uuid IN (" + query + ")"
 	templates, err := crud.Of[EndpointSIPTemplate](e).Select(ctx, c, "uuid IN ("+templatesAbove(first)+")", args...)
 	return mergerOfTemplates(templates), err
 }

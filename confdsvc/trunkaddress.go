@@ -61,11 +61,9 @@ func mergedWhere(ctx context.Context, c store.Conn, e *crud.Engine, condition st
 	if err != nil {
 		return nil, err
 	}
-	m := &merger{}
-	if slices.ContainsFunc(endpoints, func(o *EndpointSIP) bool { return len(o.Templates) > 0 }) {
-		if m, err = mergerOf(ctx, c, e, "SELECT uuid FROM confd_endpoint_sip WHERE "+condition, args...); err != nil {
-			return nil, err
-		}
+	m, err := mergerOf(ctx, c, e, endpoints, "SELECT uuid FROM confd_endpoint_sip WHERE "+condition, args...)
+	if err != nil {
+		return nil, err
 	}
 	for _, o := range endpoints {
 		all = append(all, m.merge(&o.SIPSections))
