@@ -117,17 +117,14 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 			return rest.Reply{}, err
 		}
 	}
-	return rest.Reply{}, k.refused(k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := k.load(ctx, c, change, nil); err != nil {
-			return err
-		}
+	return rest.Reply{}, k.changing(ctx, change, nil, func(ctx context.Context, c store.Conn) error {
 		if k.recursive(r) {
 			if err := k.removeNested(ctx, c, change); err != nil {
 				return err
 			}
 		}
 		return k.Delete(ctx, c, change)
-	}), change)
+	})
 }
 
 // before loads an object that is to be deleted, and runs fn in the same transaction, which only reads.
@@ -413,11 +410,8 @@ func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Rep
 		return rest.Reply{}, err
 	}
 	change := &declaration.Change[T]{Request: r, Tenant: scope, Carry: asked.carry}
-	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+	err = k.changing(ctx, change, nil, func(ctx context.Context, c store.Conn) (err error) {
 		defer transaction.Bound(ctx)()
-		if err := k.load(ctx, c, change, nil); err != nil {
-			return err
-		}
 		var withheld []string
 		if change.Sent, withheld, err = k.KeepWithheld(ctx, change.Old, asked.sent); err != nil {
 			return err
@@ -430,7 +424,7 @@ func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Rep
 		return err
 	})
 	if err != nil || !k.Style.UpdateReply {
-		return rest.Reply{}, k.refused(err, change)
+		return rest.Reply{}, err
 	}
 	return k.reply(ctx, change.New, false)
 }
@@ -455,6 +449,15 @@ func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, edit func(o
 // names in If-Match; nil is the whole.
 func (k *CollectionOf[T]) changeIn(
 	ctx context.Context, change *declaration.Change[T], edit func(ctx context.Context, c store.Conn, o T) error, shown func(o T) any,
+) error {
+	return k.changing(ctx, change, shown, func(ctx context.Context, c store.Conn) error {
+		return k.Update(ctx, c, change, func(o T) error { return edit(ctx, c, o) })
+	})
+}
+
+// changing finds the object that the request's path names, and lets do change or delete it, in one transaction. shown is as for changeIn.
+func (k *CollectionOf[T]) changing(
+	ctx context.Context, change *declaration.Change[T], shown func(o T) any, do func(ctx context.Context, c store.Conn) error,
 ) (err error) {
 	if change.Tenant == "" {
 		if change.Tenant, err = k.engine.TenantOf(ctx, change.Request); err != nil {
@@ -465,7 +468,7 @@ func (k *CollectionOf[T]) changeIn(
 		if err := k.load(ctx, c, change, shown); err != nil {
 			return err
 		}
-		return k.Update(ctx, c, change, func(o T) error { return edit(ctx, c, o) })
+		return do(ctx, c)
 	}), change)
 }
 
