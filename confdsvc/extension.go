@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -208,15 +209,13 @@ func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) err
 
 // useOf returns the kind of object that uses the extension, or nil.
 func useOf(ctx context.Context, c store.Conn, x *Extension) (*extensionUse, error) {
-	for i := range extensionUses {
-		use := &extensionUses[i]
-		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+use.table+" WHERE extension_id = $1", x.ID)
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			return use, nil
-		}
+	var each []string
+	for i, use := range extensionUses {
+		each = append(each, fmt.Sprintf("SELECT %d AS use WHERE EXISTS (SELECT 1 FROM %s WHERE extension_id = $1)", i, use.table))
 	}
-	return nil, nil
+	found, err := store.Select[int](ctx, c, strings.Join(each, " UNION ALL "), x.ID)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &extensionUses[slices.Min(found)], nil
 }
