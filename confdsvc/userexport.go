@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -73,11 +74,13 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 		reply.Header.Set("Content-Disposition", `attachment; filename="users.csv"`)
 	}
 	reply.Stream = func(w io.Writer) error {
-		return write(w, show, func() (these []*csvUser, err error) {
-			if these = users; len(these) > 0 {
-				users, err = reader.next(ctx)
+		return write(w, show, func(some func(users []*csvUser) error) (err error) {
+			for err == nil && len(users) > 0 {
+				if err = some(users); err == nil {
+					users, err = reader.next(ctx)
+				}
 			}
-			return these, err
+			return err
 		})
 	}
 	return reply, nil
@@ -260,20 +263,17 @@ func exportedColumns() (columns []*csvColumn, names []string) {
 	return columns, names
 }
 
-// writeCSVTable and writeJSONTable write a table. show returns what to write of a column's cell; next returns the next users, and none after the last.
-func writeCSVTable(w io.Writer, show func(column, cell string) string, next func() ([]*csvUser, error)) error {
+// writeCSVTable and writeJSONTable write a table. show returns what to write of a column's cell; each runs some for some users after the other.
+func writeCSVTable(w io.Writer, show func(column, cell string) string, each func(some func(users []*csvUser) error) error) error {
 	columns, names := exportedColumns()
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
 	if err := out.Write(names); err != nil {
 		return err
 	}
+	out.Flush()
 	cells := make([]string, len(columns))
-	for {
-		users, err := next()
-		if err != nil {
-			return err
-		}
+	err := each(func(users []*csvUser) error {
 		for _, x := range users {
 			for i, column := range columns {
 				cells[i] = harmless(show(column.name, column.export(x)))
@@ -282,27 +282,20 @@ func writeCSVTable(w io.Writer, show func(column, cell string) string, next func
 				return err
 			}
 		}
-		if out.Flush(); out.Error() != nil || len(users) == 0 {
-			return out.Error()
-		}
-	}
+		out.Flush()
+		return out.Error()
+	})
+	return errors.Join(err, out.Error())
 }
 
-func writeJSONTable(w io.Writer, show func(column, cell string) string, next func() ([]*csvUser, error)) error {
+func writeJSONTable(w io.Writer, show func(column, cell string) string, each func(some func(users []*csvUser) error) error) error {
 	columns, names := exportedColumns()
 	headers, err := rest.Marshal(names)
 	if err != nil {
 		return err
 	}
 	between := `{"headers":` + string(headers) + `,"content":[`
-	for {
-		users, err := next()
-		if err != nil {
-			return err
-		}
-		if len(users) == 0 {
-			break
-		}
+	if err := each(func(users []*csvUser) error {
 		var text []byte
 		for _, x := range users {
 			row := make(map[string]string, len(columns))
@@ -316,9 +309,10 @@ func writeJSONTable(w io.Writer, show func(column, cell string) string, next fun
 			text = append(append(text, between...), object...)
 			between = ","
 		}
-		if _, err := w.Write(text); err != nil {
-			return err
-		}
+		_, err := w.Write(text)
+		return err
+	}); err != nil {
+		return err
 	}
 	if between == "," {
 		between = ""
