@@ -109,10 +109,12 @@ func (o *EndpointSIP) generateLogin() {
 	o.GenerateLogin = nil
 }
 
-var endpointKind = sipKind{parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint"}
+var endpointKind = sipKind{
+	parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint", trunks: "uuid = $1",
+}
 
 func declareEndpointsSIP(e *crud.Engine) {
-	r := sipResource[EndpointSIP](endpointKind, "confd_endpoint_sip", "'false'")
+	r := sipResource[EndpointSIP](e, endpointKind, "confd_endpoint_sip", "'false'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip", "endpoint_sip", "sip_uuid", "endpoint_sip"
 	r.About, r.Lists = "SIP accounts of telephones.", []string{"label", "name", "line", "templates", "transport"}
 	r.Prepare = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
@@ -132,13 +134,6 @@ func declareEndpointsSIP(e *crud.Engine) {
 				return crud.Of[EndpointSIP](e).ForCaller(ctx, o)
 			})
 		}
-	}
-	save := r.Save
-	r.Save = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
-		if err := save(ctx, c, change); err != nil || change.Old == nil || change.New.sameOptions(&change.Old.SIPSections) {
-			return err
-		}
-		return checkTrunks(ctx, c, e, ofTrunks+" AND uuid = $1", change.New.UUID)
 	}
 	crud.Collect(e, r)
 	crud.Link[Line, EndpointSIP]{
@@ -222,24 +217,19 @@ type EndpointSIPTemplate struct {
 	crud.Hrefs
 }
 
-var templateKind = sipKind{parents: "confd_endpoint_sip_template_parent", child: "child_uuid", named: "template_uuid", title: "SIPEndpointTemplate"}
+var templateKind = sipKind{
+	parents: "confd_endpoint_sip_template_parent", child: "child_uuid", named: "template_uuid", title: "SIPEndpointTemplate",
+	trunks: "uuid IN (SELECT endpoint_uuid FROM confd_endpoint_sip_parent WHERE template_uuid IN (" + templatesBelow + "))",
+}
 
 func init() { resources = append(resources, declareEndpointSIPTemplates) }
 
 func declareEndpointSIPTemplates(e *crud.Engine) {
-	r := sipResource[EndpointSIPTemplate](templateKind, "confd_endpoint_sip_template", "'true'")
+	r := sipResource[EndpointSIPTemplate](e, templateKind, "confd_endpoint_sip_template", "'true'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip/templates", "endpoint_sip_template", "template_uuid", "endpoint_sip_templates"
 	r.About, r.Lists = "Settings that SIP accounts share.", []string{"label", "name", "templates", "transport"}
 	r.Guard = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIPTemplate]) error {
 		return mayTakeTemplate(ctx, c, e, change)
-	}
-	save := r.Save
-	r.Save = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIPTemplate]) error {
-		if err := save(ctx, c, change); err != nil || change.Old == nil || change.New.sameOptions(&change.Old.SIPSections) {
-			return err
-		}
-		const uses = " AND uuid IN (SELECT endpoint_uuid FROM confd_endpoint_sip_parent WHERE template_uuid IN (" + templatesBelow + "))"
-		return checkTrunks(ctx, c, e, ofTrunks+uses, change.New.UUID)
 	}
 	crud.Collect(e, r)
 }

@@ -77,9 +77,10 @@ type sipKind struct {
 	parents, child string // the table of the templates that it uses, and the column that names it there
 	named          string // its column in the table of names
 	title          string // its name in refusals
+	trunks         string // the condition for the endpoints of trunks that have the options of the one with the UUID $1
 }
 
-func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T] {
+func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) crud.Resource[T] {
 	columns := []string{"label", "name", "asterisk_id", "template"}
 	return crud.Resource[T]{
 		Title: kind.title, Table: table, Keys: []string{"uuid"}, Order: columns, Filters: append(columns, "uuid"), SearchText: "search_text",
@@ -92,7 +93,11 @@ func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T]
 			return kind.check(ctx, c, change.Tenant, sectionsOf(change.New))
 		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {
-			return kind.save(ctx, c, sectionsOf(change.New), change.Old == nil)
+			s := sectionsOf(change.New)
+			if err := kind.save(ctx, c, s, change.Old == nil); err != nil || change.Old == nil || s.sameOptions(sectionsOf(change.Old)) {
+				return err
+			}
+			return checkTrunks(ctx, c, e, ofTrunks+" AND "+kind.trunks, s.UUID)
 		},
 		Load: func(_ context.Context, _ store.Conn, objects []*T) error {
 			for _, o := range objects {
