@@ -127,33 +127,28 @@ func (s *DeclaredSide) change(
 		sent = &object
 	}
 	return rest.Reply{}, e.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		d := &diff{request: r, tenant: scope, near: s, sent: sent}
-		if d.object, err = s.collection.rowAt(ctx, c, scope, r.Param(s.param)); err != nil {
-			return err
-		}
-		names := []rights.Aliases{s.names(d.object)}
-		var far any
+		sides, objects, names := []*DeclaredSide{s}, make([]any, 2), []rights.Aliases(nil)
 		if both {
-			if far, err = s.other.collection.rowAt(ctx, c, scope, r.Param(s.other.param)); err != nil {
+			sides = append(sides, s.other)
+		}
+		for i, side := range sides {
+			if objects[i], err = side.collection.rowAt(ctx, c, scope, r.Param(side.param)); err != nil {
 				return err
 			}
-			names = append(names, s.other.names(far))
+			names = append(names, side.names(objects[i]))
 		}
 		if err := rights.RefuseDenied(r, names...); err != nil {
 			return err
 		}
-		if err := s.collection.Unchanged(ctx, c, r, scope, s.Key(d.object)); err != nil {
+		if err := s.collection.Unchanged(ctx, c, r, scope, s.Key(objects[0])); err != nil {
 			return err
 		}
-		if err := s.collection.ownOf(ctx, c, []any{d.object}); err != nil {
-			return err
-		}
-		if both {
-			if err := s.other.collection.ownOf(ctx, c, []any{far}); err != nil {
+		for i, side := range sides {
+			if err := side.collection.ownOf(ctx, c, objects[i:i+1]); err != nil {
 				return err
 			}
 		}
-		return do(ctx, c, d, far)
+		return do(ctx, c, &diff{request: r, tenant: scope, near: s, sent: sent, object: objects[0]}, objects[1])
 	})
 }
 
