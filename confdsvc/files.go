@@ -28,19 +28,16 @@ func tellFiles(e *crud.Engine, tell func(FilesChange)) {
 			tell(FilesChange{Context: v.Context, Number: v.Number, ToContext: now.Context, ToNumber: now.Number})
 		}
 	}
-	crud.Of[Context](e).Committed = func(change *crud.Change[Context]) {
-		if change.Old != nil && change.New == nil {
-			tell(FilesChange{Context: change.Old.Name})
-		}
-	}
-	crud.Of[MOH](e).Committed = func(change *crud.Change[MOH]) {
-		if change.Old != nil && change.New == nil {
-			tell(FilesChange{MOH: change.Old.Name})
-		}
-	}
-	crud.Of[Sound](e).Committed = func(change *crud.Change[Sound]) {
-		if change.Old != nil && change.New == nil {
-			tell(FilesChange{Sound: change.Old.UUID})
+	tellGone(e, tell, func(o *Context) FilesChange { return FilesChange{Context: o.Name} })
+	tellGone(e, tell, func(o *MOH) FilesChange { return FilesChange{MOH: o.Name} })
+	tellGone(e, tell, func(o *Sound) FilesChange { return FilesChange{Sound: o.UUID} })
+}
+
+// tellGone makes a collection tell of the files of what is deleted.
+func tellGone[T any](e *crud.Engine, tell func(FilesChange), files func(o *T) FilesChange) {
+	crud.Of[T](e).Committed = func(change *crud.Change[T]) {
+		if change.New == nil {
+			tell(files(change.Old))
 		}
 	}
 }

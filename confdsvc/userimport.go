@@ -491,11 +491,12 @@ func (j *importJob) rows(
 			if row.refused != nil {
 				return row.refused
 			}
-			if user, err = j.create(ctx, c, row); err == nil {
-				err = j.share(ctx, c, row, &user, made)
+			var of *User
+			if of, user, err = j.create(ctx, c, row); err == nil {
+				err = j.share(ctx, c, row, of, &user, made)
 			}
 			if err == nil {
-				err = j.permit(ctx, c, row, &user)
+				err = j.permit(ctx, c, row, of, &user)
 			}
 			return err
 		})
@@ -525,12 +526,12 @@ func (j *importJob) alone(ctx context.Context, c store.Conn) error {
 }
 
 // create makes what one row says.
-func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (ImportedUser, error) {
+func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (user *User, out ImportedUser, err error) {
 	m, err := crud.Of[User](j.engine).Make(ctx, c, j.scope, row.draft)
 	if err != nil {
-		return ImportedUser{}, err
+		return nil, out, err
 	}
-	out := ImportedUser{RowNumber: row.number, UserID: (*int64)(&m.Object.ID), UserUUID: &m.Object.UUID, CallPermissionIDs: []int64{}}
+	out = ImportedUser{RowNumber: row.number, UserID: (*int64)(&m.Object.ID), UserUUID: &m.Object.UUID, CallPermissionIDs: []int64{}}
 	for _, v := range crud.InnerOf[Voicemail](m, "voicemail") {
 		out.VoicemailID = (*int64)(&v.Object.ID)
 	}
@@ -549,30 +550,30 @@ func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (
 		}
 		if row.ringSeconds != nil {
 			if err := j.ringFor(ctx, c, m.Object, incall.Object, row.ringSeconds); err != nil {
-				return out, err
+				return nil, out, err
 			}
 		}
 	}
-	return out, nil
+	return m.Object, out, nil
 }
 
 // share gives the user of a row what rows before it have made.
-func (j *importJob) share(ctx context.Context, c store.Conn, row *draftedRow, out *ImportedUser, made []ImportedUser) error {
+func (j *importJob) share(ctx context.Context, c store.Conn, row *draftedRow, user *User, out *ImportedUser, made []ImportedUser) error {
 	if n, shares := row.shares["voicemail"]; shares && made[n].VoicemailID != nil {
 		out.VoicemailID = made[n].VoicemailID
-		if err := shareWith(ctx, c, j, userVoicemail, *out.UserID, *out.VoicemailID); err != nil {
+		if err := shareWith(ctx, c, j, userVoicemail, user, *out.VoicemailID); err != nil {
 			return err
 		}
 	}
 	if n, shares := row.shares["lines"]; shares && made[n].LineID != nil {
 		out.LineID, out.SIPUUID, out.ExtensionID = made[n].LineID, made[n].SIPUUID, made[n].ExtensionID
-		return shareWith(ctx, c, j, userLines, *out.UserID, *out.LineID)
+		return shareWith(ctx, c, j, userLines, user, *out.LineID)
 	}
 	return nil
 }
 
 // permit gives the user of a row the call permissions that it names.
-func (j *importJob) permit(ctx context.Context, c store.Conn, row *draftedRow, out *ImportedUser) error {
+func (j *importJob) permit(ctx context.Context, c store.Conn, row *draftedRow, user *User, out *ImportedUser) error {
 	for _, name := range row.texts("call_permissions") {
 		found, err := crud.Of[CallPermission](j.engine).Select(ctx, c, "tenant_uuid = $1 AND name = $2", j.scope, name)
 		if err != nil {
@@ -582,7 +583,7 @@ func (j *importJob) permit(ctx context.Context, c store.Conn, row *draftedRow, o
 			return crud.Missing("call_permissions", "CallPermission", "name", name)
 		}
 		id := int64(found[0].ID)
-		if err := shareWith(ctx, c, j, userCallPermissions, *out.UserID, id); err != nil {
+		if err := shareWith(ctx, c, j, userCallPermissions, user, id); err != nil {
 			return err
 		}
 		out.CallPermissionIDs = append(out.CallPermissionIDs, id)
@@ -591,11 +592,7 @@ func (j *importJob) permit(ctx context.Context, c store.Conn, row *draftedRow, o
 }
 
 // shareWith gives a user an object that others have.
-func shareWith[R any](ctx context.Context, c store.Conn, j *importJob, by crud.Relation[User, R], userID, id int64) error {
-	users, err := crud.Of[User](j.engine).Select(ctx, c, "id = $1", userID)
-	if err != nil {
-		return err
-	}
+func shareWith[R any](ctx context.Context, c store.Conn, j *importJob, by crud.Relation[User, R], user *User, id int64) error {
 	objects, err := crud.Of[R](j.engine).Select(ctx, c, "id = $1", id)
 	if err != nil {
 		return err
@@ -603,7 +600,7 @@ func shareWith[R any](ctx context.Context, c store.Conn, j *importJob, by crud.R
 	if len(objects) == 0 {
 		return apierr.New(apierr.Conflict, "What it shares with a row before it is gone")
 	}
-	return by.Associate(ctx, c, j.engine, j.request, j.scope, users[0], objects[0])
+	return by.Associate(ctx, c, j.engine, j.request, j.scope, user, objects[0])
 }
 
 // ringFor sets how long an incoming call rings at the user.
