@@ -116,13 +116,24 @@ export const number = async ({
 		else if (of && /^\d{1,16}$/.test(value) && !one[of].some((r) => holds(r, value)))
 			wrong = [
 				`${value} is outside of the numbers that ${brief(one)} has for this. `,
-				may(contexts.update, one.id) && h('button', { type: 'button', click: () => extend(one, value) }, `Add ${value} to them, and go on`),
+				may(contexts.update, one.id) &&
+					[[value, value], ...hundred(one, value)].map(([start, end]) => [
+						h('button', { type: 'button', click: () => extend(one, start, end) }, `Add ${start === end ? start : `${start} to ${end}`} to them, and go on`),
+						' ',
+					]),
 			];
 	};
-	const extend = async (one, value) => {
+	// hundred are the first and the last of a hundred numbers, if the context has none of them for anything: the next ones are offered then.
+	const hundred = (one, value) => {
+		const ends = ['00', '99'].map((last) => value.slice(0, -2) + last),
+			others = Object.entries(one).flatMap(([name, ranges]) => (name.endsWith('_ranges') ? ranges : []));
+		const free = others.every(({ start, end }) => start.length !== value.length || (end || start) < ends[0] || start > ends[1]);
+		return kind !== 'incall' && value.length > 2 && free ? [ends] : [];
+	};
+	const extend = async (one, value, end) => {
 		try {
 			const { data, headers } = await call('GET', at(contexts, one.id));
-			const range = { start: value, end: value, ...(of === 'incall_ranges' && { did_length: value.length }) };
+			const range = { start: value, end, ...(of === 'incall_ranges' && { did_length: value.length }) };
 			await call('PUT', at(contexts, one.id), { body: { [of]: [...data[of], range] }, headers: { 'If-Match': headers.get('ETag') } });
 			chosen = undefined;
 			exten.refuse('');

@@ -85,20 +85,23 @@ const health = (seen) => {
 	);
 };
 
+// steps are what a company is made of, in the order in which one sets it up: a kind of object, the page that makes one, and what that is.
+const steps = [
+	['confd/users', '#/telephone', 'Add a telephone user', 'A line, a number and a voicemail in one step.'],
+	['confd/groups', '#/ring-group', 'Add a ring group', 'A number at which several people ring.'],
+	['confd/trunks', '#/trunk', 'Add a trunk', 'The carrier by which calls go out and come in.'],
+	['confd/outcalls', '#/outgoing-route', 'Add an outgoing route', 'What is dialled to call the outside.'],
+	['confd/incalls', '#/incoming-number', 'Add an incoming number', 'Where calls from outside go.'],
+	['auth/users', '#/auth/users/+new', 'Add a login', 'For each person and each program that uses the API.'],
+];
+
 export const show = async (main) => {
 	const problems = [];
 	put(main, h('h1', { tabindex: '-1' }, `Welcome, ${me?.username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
-	const [seen, users, phones, contexts, policies] = await Promise.all([
-		overview(problems),
-		...['auth/users', 'confd/users', 'confd/contexts', 'auth/policies'].map((key) => size(problems, key)),
-	]);
-	const next = [];
-	if (contexts === 0) next.push(['Make an internal context', '#/confd/contexts/+new', 'Numbers live in contexts: give it a range for users.']);
-	if (contexts !== 0 && may(resources.get('confd/users')?.create))
-		next.push(['Add a telephone user', '#/telephone', 'A line, a number and a voicemail in one step.']);
-	if (users !== null && users <= 1) next.push(['Add a login', '#/auth/users/+new', 'For each person and each program that uses the API.']);
-	if (policies !== null) next.push(['Look at the policies', '#/auth/policies', 'What users may do is a list of patterns, explained in words.']);
-	next.push(['Try an operation', 'api/', 'The API explorer has all of them, with their fields.']);
+	const [seen, ...counts] = await Promise.all([overview(problems), ...steps.map(([key]) => size(problems, key))]);
+	// The first is done again and again; of logins there is one at least.
+	const next = steps.filter(([key], i) => may(resources.get(key)?.create) && (i === 0 || (counts[i] ?? 2) <= (key === 'auth/users' ? 1 : 0)));
+	next.push(['', 'api/', 'Try an operation', 'The API explorer has all of them, with their fields.']);
 	const allowed = operations.filter((o) => may(o)).length;
 	put(
 		main,
@@ -106,13 +109,9 @@ export const show = async (main) => {
 		h(
 			'ul',
 			{ class: 'counts' },
-			[
-				['Telephone users', phones, '#/confd/users'],
-				['Logins', users, '#/auth/users'],
-				['Policies', policies, '#/auth/policies'],
-			]
-				.filter(([, n]) => n !== null)
-				.map(([name, n, to]) => h('li', {}, h('a', { href: to }, h('b', {}, n.toLocaleString()), name))),
+			steps.map(
+				([key], i) => counts[i] !== null && h('li', {}, h('a', { href: `#/${key}` }, h('b', {}, counts[i].toLocaleString()), resources.get(key)?.title)),
+			),
 		),
 		h(
 			'section',
@@ -121,7 +120,7 @@ export const show = async (main) => {
 			h(
 				'ul',
 				{ class: 'next' },
-				next.map(([name, to, text]) => h('li', {}, h('a', { href: to }, name), h('span', {}, text))),
+				next.map(([, to, name, text]) => h('li', {}, h('a', { href: to }, name), h('span', {}, text))),
 			),
 		),
 		health(seen) ?? '',
