@@ -168,7 +168,7 @@ func TestConsolePagesAreSmall(t *testing.T) {
 		{"#/", `document.querySelector('.counts')`, 8},
 		{"#/confd/users", `document.querySelectorAll('main tbody tr').length === 25`, 4},
 		{"#/confd/users?search=lovelace", `document.querySelectorAll('main tbody tr').length === 1`, 4},
-		{fmt.Sprint("#/confd/users/", ada), `document.querySelector('main h1').textContent === 'Ada Lovelace'`, 10},
+		{fmt.Sprint("#/confd/users/", ada), `document.querySelector('main h1').textContent === 'Ada Lovelace' && [...document.querySelectorAll('details.part[open]')].every((d) => d.querySelector('form'))`, 10},
 		{"#/ring-group", `document.querySelector('.number input')`, 6},
 	} {
 		asked("")

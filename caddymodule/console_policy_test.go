@@ -165,7 +165,7 @@ func TestConsoleMakesAPolicyOfARole(t *testing.T) {
 	o.reads("Signed out.")
 	o.goTo("", "Sign in")
 	o.signIn("front", "a-long-password")
-	if menu := o.script(t, `[...document.querySelectorAll('nav .place ul a')].map((a) => a.textContent).join()`); !strings.Contains(menu, "Queues,Switchboards,Call filters") || strings.Contains(menu, "Users by file") {
+	if menu := o.script(t, `[...document.querySelectorAll('nav .place ul a')].map((a) => a.textContent).join()`); !strings.Contains(menu, "Queues,Skill rules,Switchboards,Call filters") || strings.Contains(menu, "Users by file") {
 		t.Errorf("the menu of a receptionist has %s", menu)
 	}
 	o.goTo("#/confd/switchboards/"+board, "Reception")

@@ -136,7 +136,7 @@ func TestConsoleNamesVersions(t *testing.T) {
 	o.click("section.whole button.primary")
 	o.reads("Saved.")
 	for _, part := range []string{"Forwards", "Services", "Fallbacks", "Function keys"} {
-		o.press(part)
+		o.part(part)
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('details.part[open]')].some((d) => d.querySelector('summary').textContent === %q && d.querySelector('form button.primary'))`, part), "%s are not shown", part)
 		o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open]')].find((d) => d.querySelector('summary').textContent === %q).querySelector('form button.primary').click(), ''`, part))
 		o.reads(part + " saved.")

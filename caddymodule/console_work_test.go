@@ -294,7 +294,7 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	o.enter("Name", "Welcome")
 	o.enter("Menu sound", "vm-options")
 	o.press("Add one")
-	o.enter("Number", "1")
+	o.enter("Key", "1")
 	o.choose("Destination", "group")
 	o.enter("Group", "Sales")
 	o.press("Create")
@@ -305,6 +305,25 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	if made := fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/ivr", admin, "").List().Items[0]["choices"]); !strings.Contains(made, "group_label:Sales") || !strings.Contains(made, "exten:1") {
 		t.Errorf("the choices are %s", made)
 	}
+
+	// Each choice is a line, and has its place among them.
+	o.press("Add one")
+	o.hit("0")
+	for _, kind := range []string{"hangup", "normal"} {
+		o.script(t, fmt.Sprintf(`((s) => { s.value = %q; s.dispatchEvent(new Event('change', { bubbles: true })); })([...document.querySelectorAll('.row select')].at(-1)), ''`, kind))
+	}
+	if heights := o.script(t, `[...document.querySelectorAll('.row')].map((r) => r.offsetHeight).join()`); o.script(t, `String([...document.querySelectorAll('.row')].every((r) => r.offsetHeight < 90))`) != "true" {
+		t.Errorf("the choices are %s pixels high", heights)
+	}
+	o.click(`.row:last-child [aria-label="Up"]`)
+	o.until(`document.activeElement.matches('.row:first-child [aria-label="Down"]')`, "the focus does not go with what is moved")
+	o.click("section.whole form > .actions button")
+	o.reads("Saved.")
+	if made := fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/ivr", admin, "").List().Items[0]["choices"]); strings.Index(made, "exten:0") > strings.Index(made, "exten:1") || !strings.Contains(made, "exten:0") {
+		t.Errorf("the choices are %s", made)
+	}
+	o.accessible("menu")
+	o.run(t, emulate(1280, 900, "light"))
 
 	// What is deleted says first what leads to it, with links.
 	g.Do(t, "POST", "/api/confd/1.1/schedules", admin, fmt.Sprintf(`{"name":"Nights","closed_destination":{"type":"ivr","ivr_id":%v}}`,
@@ -354,6 +373,7 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	o.click(`[aria-label="Follow: By the hours of: Office"]`)
 	o.reads("Closed: Hangup: normal")
 	o.click(`[aria-label="Follow: To: Menu: Welcome"]`)
+	o.click(`[aria-label="Follow: Key 1: Group: Sales"]`)
 	o.reads("Rings: Ada")
 	o.reads("No answer: Menu: Welcome – back to where it was already: a circle")
 	o.until(`['/ivr/', '/groups/', '/users/', '/schedules/'].every((of) => document.querySelector('.tree a[href*="' + of + '"]'))`, "what is on the way has no links")
@@ -612,4 +632,107 @@ func TestConsoleMakesAFilterAndASwitchboard(t *testing.T) {
 	o.choose("Timeout destination", "switchboard")
 	o.until(`document.querySelectorAll('main datalist option').length === 1 && !document.querySelector('.without')?.textContent`, "the switchboard is not offered")
 	o.clean(t, "while they were made", "400")
+}
+
+// An agent is one page, with who it is, the queues and the skills, and so is a call pickup, of users and groups. What is refused leaves nothing.
+func TestConsoleMakesAnAgentAndAPickup(t *testing.T) {
+	g, o, admin, _ := desk(t)
+	const confd = "/api/confd/1.1"
+	for _, name := range []string{"Ada", "Bob"} {
+		g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":%q,"lastname":"Lovelace"}`, name)).Want(201)
+	}
+	g.Do(t, "POST", confd+"/queues", admin, `{"name":"support","label":"Support"}`).Want(201)
+	g.Do(t, "POST", confd+"/agents/skills", admin, `{"name":"french"}`).Want(201)
+	taken := 0
+	take := func(label, name string) {
+		t.Helper()
+		o.enter(label, name)
+		o.hit(kb.Enter)
+		taken++
+		o.until(fmt.Sprintf(`document.querySelectorAll('.several li').length === %d`, taken), "%s is not taken", name)
+	}
+	fill := func(number, who string) {
+		t.Helper()
+		taken = 0
+		o.enter("Who it is", who)
+		o.enter("Number", number)
+		take("Queues", "Support")
+		o.press("Add one")
+		o.enter("Skill", "french")
+		o.enter("Skill weight", "7")
+		o.press("Create")
+	}
+	o.press("Groups")
+	o.press("Agents")
+	o.reads("New agent")
+	clicks, pages := o.counted()
+	o.press("New agent")
+	fill("9001", "Ada Lovelace")
+	o.reads("The agent 9001 was created.")
+	if clicks() != "3" || pages() != "2" { // to the page, for a skill, to make it; with what was made, on from the page
+		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
+	}
+	o.until(`((text) => ['Ada Lovelace', 'Support', 'french 7'].every((one) => text.includes(one)))(document.querySelector('.glance').innerText)`, "it is not told who it is, and what they can")
+	agent := fmt.Sprint(g.Do(t, "GET", confd+"/agents", admin, "").List().Items)
+	for _, want := range []string{"firstname:Ada", "lastname:Lovelace", "name:support", "skill_weight:7"} {
+		if !strings.Contains(agent, want) {
+			t.Errorf("the agent has no %s: %s", want, agent)
+		}
+	}
+	o.accessible("agent")
+	o.goTo("#/agent", "New agent")
+	o.accessible("new-agent")
+	fill("9001", "Bob Lovelace")
+	o.until(`document.querySelector('main form [aria-invalid=true]')?.closest('.field').querySelector('label').textContent.startsWith('Number')`, "the refusal is not beside its field")
+	if left := g.Do(t, "GET", confd+"/agents", admin, "").List().Total; left != 1 {
+		t.Errorf("what was refused has left %d agents", left-1)
+	}
+
+	o.goTo("#/confd/callpickups", "Call pickups")
+	o.press("New call pickup")
+	taken = 0
+	o.enter("Name", "Front desk")
+	take("Who may answer", "Ada")
+	take("And all who are in these groups", "Sales")
+	take("Whose calls they may answer", "Bob")
+	o.press("Create")
+	o.reads("Front desk was created.")
+	o.until(`((text) => text.includes('Ada Lovelace, all of Sales') && text.includes('Bob Lovelace'))(document.querySelector('.glance').innerText)`, "it is not told who may answer whose calls")
+	o.accessible("call-pickup")
+	if made := fmt.Sprint(g.Do(t, "GET", confd+"/callpickups", admin, "").List().Items); strings.Count(made, "firstname:") != 2 || strings.Count(made, "name:grp-") != 1 {
+		t.Errorf("the pickup is %s", made)
+	}
+	o.clean(t, "while they were made", "400")
+}
+
+// The keys of a call filter are made once it is there, since they name who is in it: where they are refused, it goes again.
+func TestConsoleTakesAFilterAwayWithoutItsKeys(t *testing.T) {
+	g, o, admin, in := desk(t)
+	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
+	for i, name := range []string{"Ada", "Bob"} {
+		g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":%q,"lines":[{"context":%q,"endpoint_sip":{},"extensions":[{"exten":"10%02d","context":%[2]q}]}]}`, name, in, i+1)).Want(201)
+	}
+	olga := g.Do(t, "POST", auth+"/users", admin, `{"username":"olga","password":"a-long-password"}`).Want(200).Text("uuid")
+	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name":"filters","acl":["confd.#","!confd.users.*.funckeys.*.update"]}`).Want(200).Text("uuid")
+	g.Do(t, "PUT", auth+"/users/"+olga+"/policies/"+policy, admin, "").Want(204)
+	o.press("Sign out")
+	o.signIn("olga", "a-long-password")
+	o.goTo("#/call-filter", "New call filter")
+	o.enter("Name", "Chief")
+	o.enter("Whose calls", "Ada")
+	o.enter("Who takes them", "Bob")
+	o.hit(kb.Enter)
+	o.until(`document.querySelectorAll('.several li').length === 1`, "Bob is not taken")
+	o.click(`[data-name="keys"]`)
+	o.press("Create")
+	o.until(`document.querySelector('main form div.error')?.textContent`, "the keys are not refused")
+	if left := g.Do(t, "GET", confd+"/callfilters", admin, "").List().Total; left != 0 {
+		t.Errorf("%d filters are left without their keys", left)
+	}
+	o.shoot(t, "keys-refused")
+	o.until(`location.hash === '#/call-filter' && document.querySelector('[data-name="name"]').value === 'Chief'`, "what was typed is lost")
+	o.click(`[data-name="keys"]`)
+	o.press("Create")
+	o.reads("Chief was created.")
+	o.clean(t, "while keys were refused", "400", "403")
 }

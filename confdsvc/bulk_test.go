@@ -90,13 +90,18 @@ func TestBulk(t *testing.T) {
 			create("/groups", object{"label": "Sales"}),
 			object{"method": "PUT", "path": "{0}/members/users", "body": object{"users": []any{object{"uuid": u["uuid"]}}}},
 			object{"method": "PUT", "path": "{0}?recursive=false", "body": object{"label": "Sales team"}},
+			create("/agents", object{"number": "9001"}),
+			object{"method": "PUT", "path": user + "/agents/{3}"},
 		)).Want(http.StatusOK).Object()["results"].([]any)[0].(map[string]any)["body"].(map[string]any)).Text("uuid")
+		if agent := c.Get(user).Object()["agent"]; !strings.Contains(fmt.Sprint(agent), "9001") {
+			t.Errorf("the agent is %v", agent)
+		}
 		if o := c.Get("/groups/" + group).Object(); o["label"] != "Sales team" || !strings.Contains(fmt.Sprint(o["members"]), u.Text("uuid")) {
 			t.Errorf("%v", o)
 		}
-		for _, path := range []string{"{1}", "{2}/fallbacks", "{0}/fallbacks"} {
+		for _, path := range []string{"{1}", "{2}/fallbacks", "{0}/fallbacks", user + "/agents/{1}"} {
 			c.Do(http.MethodPost, "/bulk", bulk(object{"method": "PUT", "path": user, "body": object{}}, object{"method": "PUT", "path": path, "body": object{}})).
-				Want(http.StatusBadRequest).Says("operations[1]: Input Error - The path names what operations[" + path[1:2] + "] has made, and it has made nothing before")
+				Want(http.StatusBadRequest).Says("operations[1]: Input Error - The path names what operations[" + path[strings.Index(path, "{")+1:][:1] + "] has made, and it has made nothing before")
 		}
 		if messages := said(t, c.Do(http.MethodPost, "/bulk", bulk(create("/groups", object{"label": 1}), object{"method": "PUT", "path": "{0}", "body": object{}})).
 			Want(http.StatusBadRequest)); len(messages) != 1 || !strings.HasPrefix(messages[0], "operations[0]: Input Error - label: ") {

@@ -172,6 +172,7 @@ var helps = map[string]string{
 	"VoicemailGeneral.options":             "The options by their names. There are at most 500, with names of at most 128 characters and values of at most 4096.",
 	"attach_audio":                         "Whether the message is attached to the mail. Empty: the general setting.",
 	"caller_id_mode":                       "What the name does to the caller's. Empty: nothing.",
+	"description":                          "",
 	"enabled":                              "",
 	"endpoint_custom":                      "The endpoint of another kind.",
 	"endpoint_sip":                         "The SIP endpoint.",

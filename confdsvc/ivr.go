@@ -49,6 +49,7 @@ func init() {
 		soundUses = append(soundUses, soundUse{"IVR", "confd_ivr", column})
 	}
 	words["ivr"] = "menu"
+	words["IVRChoice.exten"], helps["IVRChoice.exten"], helps["IVR.choices"] = "key", "", ""
 }
 
 var ivrDestinations = holds[IVR]("of_ivr_id")

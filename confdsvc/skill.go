@@ -38,6 +38,7 @@ const agentSkills crud.Relation[Agent, Skill] = "confd_agent_skill"
 
 func init() {
 	docs["Skill.name"] = "Unique in a tenant: rules name it."
+	words["/agents/skills"] = "skills"
 	resources = append(resources, declareSkills)
 	clientIDs["list_agents_skills"] = "list_skills"
 	clientIDs["associate_agent_skills"], clientIDs["dissociate_agent_skills"] = "associate_agent_skill", "dissociate_agent_skill"

@@ -96,7 +96,19 @@ type UserRef struct {
 	crud.Hrefs
 }
 
-func init() { resources = append(resources, declareUsers) }
+func init() {
+	resources = append(resources, declareUsers)
+	words["User.simultaneous_calls"] = "calls at once"
+	helps["User.email"], helps["User.mobile_phone_number"] = "", ""
+	for name, text := range map[string]string{
+		"call_record_incoming_external_enabled": "record calls from outside", "call_record_incoming_internal_enabled": "record calls from inside",
+		"call_record_outgoing_external_enabled": "record calls to the outside", "call_record_outgoing_internal_enabled": "record calls to the inside",
+		"online_call_record_enabled": "record by a code during a call", "call_transfer_enabled": "transfer by codes", "dtmf_hangup_enabled": "hang up by a code",
+		"mobile_fallback_enabled": "ring the mobile phone if nothing else can be reached", "supervision_enabled": "others may see it in use",
+	} {
+		words["User."+name], helps["User."+name] = text, ""
+	}
+}
 
 func declareUsers(e *crud.Engine) {
 	columns := []string{

@@ -33,7 +33,10 @@ type Switch struct {
 	Enabled bool `db:"enabled" json:"enabled" required:"true"`
 }
 
-func init() { resources = append(resources, declareUserParts) }
+func init() {
+	resources = append(resources, declareUserParts)
+	helps["Forward.destination"] = ""
+}
 
 func declareUserParts(e *crud.Engine) {
 	crud.Part[User, UserForwards]{

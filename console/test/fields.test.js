@@ -42,6 +42,7 @@ test('each type of value has a control that reads it', () => {
 		words: { type: 'array', items: { type: 'string' } },
 		options: { type: 'array', items: { type: 'array', items: { type: 'string' } } },
 		named: { type: 'object', additionalProperties: { type: 'string' } },
+		days: { type: 'array', items: { type: 'integer' } },
 		any: {},
 	});
 	assert.deepEqual(valuesOf(inputs, {}), { words: [] }, 'what nobody has filled in is left out, but for a list');
@@ -53,6 +54,7 @@ test('each type of value has a control that reads it', () => {
 		words: ' x \n\n y',
 		options: 'a = 1\nb=',
 		named: 'c = d = e',
+		days: '25, 26 1',
 		any: '{"x": [1]}',
 	}))
 		enter(name, value);
@@ -69,6 +71,7 @@ test('each type of value has a control that reads it', () => {
 			['b', ''],
 		],
 		named: { c: 'd = e' },
+		days: [25, 26, 1],
 		any: { x: [1] },
 	});
 });

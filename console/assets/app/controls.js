@@ -131,6 +131,20 @@ export const lines = (before, attributes) => {
 	};
 };
 
+// numbers are whole numbers, with commas between them.
+export const numbers = (before, attributes) => {
+	const input = h('input', { ...attributes, type: 'text', autocomplete: 'off', value: (before ?? []).join(', ') });
+	return {
+		input,
+		element: input,
+		read: () => {
+			const words = input.value.match(/[^\s,]+/g) ?? [];
+			if (words.length === 0 && before == null) return undefined;
+			return words.every((word) => /^-?\d+$/.test(word)) ? words.map(Number) : new Error('Numbers are needed, with commas between them.');
+		},
+	};
+};
+
 // pairs are names and values: "name = value" on each line.
 export const pairs = (before, attributes) => {
 	const first = (before ?? []).map(([name, value]) => `${name} = ${value}`).join('\n');

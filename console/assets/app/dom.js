@@ -142,7 +142,7 @@ export const brief = (value) => {
 	if (typeof value === 'object') {
 		const lists = Object.values(value);
 		if (lists.length > 1 && lists.every(Array.isArray)) return brief(lists.flat());
-		if (value.extensions?.length && !value.label) return brief(value.extensions);
+		if (value.extensions?.length && !value.label && (!value.name || 'endpoint_sip' in value)) return brief(value.extensions); // a line's name is chosen at random
 		if (value.firstname || value.lastname) return [value.firstname, value.lastname].filter(Boolean).join(' ');
 		if (value.start && value.end) return value.start === value.end ? String(value.start) : `${value.start} to ${value.end}`;
 		const name = named.find((key) => value[key] != null && value[key] !== ''),

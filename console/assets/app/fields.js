@@ -1,5 +1,5 @@
 // The fields of forms, which are made from the schemas of the definitions: controls with what people read of them, and those inside of others.
-import { bound, choice, clock, lines, named, offered, pairs, raw, reference, text, texts, toggle } from './controls.js';
+import { bound, choice, clock, lines, named, numbers, offered, pairs, raw, reference, text, texts, toggle } from './controls.js';
 import { kindOf, labelOf, properties, resolve, sectionOf, services } from './definitions.js';
 import { brief, fresh, h, later, put, same, turner, words } from './dom.js';
 import { value as shown } from './shown.js';
@@ -24,6 +24,7 @@ const hint = (context, name, schema) => {
 	const text = limits.join(', ');
 	const description = saidFor(schema)
 		.replaceAll('`', '')
+		.replace(/\bnull\b/gi, (word) => (word === 'Null' ? 'Empty' : 'empty'))
 		.replace(/(?<![{\w])[a-z]+(_[a-z0-9]+)+\b/g, (other) =>
 			context.beside?.[other] ? `“${labelOf(resolve(context.service, context.beside[other]), other)}”` : other,
 		);
@@ -130,6 +131,7 @@ const controlFor = (context, name, schema, before, attributes) => {
 		const items = resolve(context.service, schema.items);
 		if (items.properties?.week_days && !items.properties.destination && textsOf(before ?? [])) return week(before, attributes);
 		if (items.type === 'array' && resolve(context.service, items.items).type === 'string') return pairs(before, attributes);
+		if (items.type === 'integer') return numbers(before, attributes);
 		return items.type === 'string'
 			? lines(before, attributes)
 			: items.properties
@@ -143,13 +145,16 @@ const controlFor = (context, name, schema, before, attributes) => {
 	return raw(before, attributes);
 };
 
-// group is an object inside of another.
-const group = (context, schema, before) => {
+// switchFirst puts what switches the rest on before that.
+const switchFirst = (inside) => inside.sort((a, b) => Number(b.name === 'enabled') - Number(a.name === 'enabled')).map((f) => f.element);
+
+// group is an object inside of another, whose fields lay puts in their places.
+const group = (context, schema, before, lay = switchFirst) => {
 	const inside = fields({ ...context, list: undefined, item: before }, schema, before, []);
 	return {
 		group: true,
 		find: (path) => among(inside, path),
-		element: inside.map((f) => f.element),
+		element: lay(inside),
 		read: () => {
 			const value = valuesOf(inside, {});
 			return value instanceof Error ? value : Object.keys(value).length > 0 || before ? { ...kept(context, schema, before), ...value } : undefined;
@@ -171,6 +176,9 @@ const once = (schema) => {
 	return id && rest.uuid && !(schema.required ?? []).includes('id') ? { ...schema, properties: rest } : schema;
 };
 
+// picksFirst puts what one picks before what one says of it.
+const picksFirst = (inside) => inside.sort((a, b) => Number(/^(uu)?id$/.test(b.name)) - Number(/^(uu)?id$/.test(a.name))).map((f) => f.element);
+
 const size = 25;
 
 // many is a list of objects. Of a long one a page is shown, and the fields of the others are not made before they are.
@@ -188,6 +196,7 @@ const many = (context, schema, before, title) => {
 		},
 	}); // it saves nothing
 	const tools = h('div', { class: 'tools' }, search);
+	const ordered = !('priority' in (schema.properties ?? {})); // which says it otherwise
 	let page = 1;
 	const row = (value, made = value === undefined) => {
 		let inside;
@@ -204,25 +213,21 @@ const many = (context, schema, before, title) => {
 			},
 			draw: () => {
 				if (!inside) {
-					inside = group(context, schema, value);
-					self.element = h(
-						'div',
-						{ class: 'row' },
-						inside.element,
-						h(
-							'button',
-							{
-								type: 'button',
-								'aria-label': `Remove ${brief(value)}`.trim(),
-								click: () => {
-									rows.splice(rows.indexOf(self), 1);
-									turn(page);
-									button.focus();
-								},
-							},
-							'Remove',
-						),
-					);
+					inside = group(context, schema, value, picksFirst);
+					const press = (label, text, click) => h('button', { type: 'button', 'aria-label': `${label} ${brief(value)}`.trim(), click }, text);
+					const move = (by, pressed) => {
+						const at = rows.indexOf(self);
+						rows.splice(at + by, 0, ...rows.splice(at, 1));
+						turn(Math.ceil((shown().indexOf(self) + 1) / size));
+						(pressed.disabled ? self.moves.find((one) => !one.disabled) : pressed)?.focus();
+					};
+					const remove = () => {
+						rows.splice(rows.indexOf(self), 1);
+						turn(page);
+						button.focus();
+					};
+					self.moves = ordered ? [press('Up', '↑', (event) => move(-1, event.currentTarget)), press('Down', '↓', (event) => move(1, event.currentTarget))] : [];
+					self.element = h('div', { class: 'row' }, inside.element, h('div', { class: 'moves' }, self.moves, press('Remove', '×', remove)));
 				}
 				return self.element;
 			},
@@ -247,6 +252,7 @@ const many = (context, schema, before, title) => {
 			list,
 			chosen.slice((page - 1) * size, page * size).map((r) => r.draw()),
 		);
+		for (const r of rows) r.moves?.forEach((one, down) => (one.disabled = r === (down ? rows.at(-1) : rows[0])));
 		pages.hidden = tools.hidden = rows.length <= size && !search.value;
 		if (pages.hidden) return put(pages);
 		return put(pages, turner(chosen.length, search.value, page, last, turn));
@@ -439,12 +445,32 @@ const inCell = (context, name, schema, before, required) => {
 	return self;
 };
 
+// line lays the fields of one kind beside it: the one that it must have without a label, since the kind tells what it is, and the others where one
+// asks for them.
+const line = (inside) => {
+	const first = inside.filter((f) => f.required),
+		others = inside.filter((f) => !f.required),
+		[only] = first.length === 1 ? first : [];
+	if (only?.input?.placeholder === '') only.input.placeholder = only.label.replace(/ \*$/, '');
+	only?.element.classList.add('bare');
+	return [
+		...first.map((f) => f.element),
+		others.length > 0 &&
+			h(
+				'details',
+				{ class: 'more', open: first.length === 0 || others.some((f) => f.before) },
+				h('summary', {}, 'More'),
+				others.map((f) => f.element),
+			),
+	];
+};
+
 // variants is an object of which one property, such as type, says what else it has.
 const variants = (context, schema, before, attributes, outer = []) => {
 	const name = schema.discriminator.propertyName,
 		kinds = schema.discriminator.mapping,
 		told = [...outer, name];
-	const box = h('div');
+	const box = h('div', { class: 'to' });
 	const input = h(
 		'select',
 		{ ...attributes, 'data-name': name },
@@ -462,10 +488,14 @@ const variants = (context, schema, before, attributes, outer = []) => {
 		const id = fresh('kind');
 		inside = found.discriminator
 			? variants(context, found, value, { id }, told)
-			: group(context, { ...found, properties: Object.fromEntries(Object.entries(found.properties ?? {}).filter(([key]) => !told.includes(key))) }, value);
-		if (!found.discriminator) return box.append(...inside.element);
-		const [chosen, ...rest] = inside.element;
-		return box.append(h('div', { class: 'field' }, h('label', { for: id }, words(found.discriminator.propertyName)), chosen), ...rest);
+			: group(
+					context,
+					{ ...found, properties: Object.fromEntries(Object.entries(found.properties ?? {}).filter(([key]) => !told.includes(key))) },
+					value,
+					line,
+				);
+		put(box, found.discriminator && h('label', { for: id, class: 'unseen' }, words(found.discriminator.propertyName)), inside.element);
+		return undefined;
 	};
 	input.addEventListener('change', () => {
 		show();
@@ -475,7 +505,7 @@ const variants = (context, schema, before, attributes, outer = []) => {
 	return {
 		group: true,
 		input,
-		element: [input, box],
+		element: h('div', { class: 'to' }, input, box),
 		find: (message) => inside?.find?.(message),
 		read: () => {
 			if (!input.value) return before ? null : undefined;

@@ -1,7 +1,7 @@
 // Forms: what is sent, and where it is said what the gateway refuses.
 import { me } from './api.js';
 import { may, mayAsk, whom } from './definitions.js';
-import { byTheme, h, plural, put, same, say as tell, words } from './dom.js';
+import { byTheme, h, put, same, say as tell, words } from './dom.js';
 import { among, fields, valuesOf } from './fields.js';
 import { merged } from './merge.js';
 import { settled, spoken } from './picker.js';
@@ -21,28 +21,57 @@ const usual = [
 	'number',
 	'context',
 	'type',
+	'enabled',
 	'user_ranges',
 	'destination',
+	'choices',
+	'open_periods',
 	'description',
 ];
 
-// themes are what the fields of a long form are about, by their names.
+// themes are what the fields of a long form are about, by their names; the last are those that few need.
 /** @type {[string, RegExp][]} */
 const themes = [
+	[
+		'Calls',
+		/^(?!.*(record|caller_?id|max_|permission|announce|subroutine)).*(call|ring|transfer|hangup|forward|fallback|timeout|delay|wait|mobile|supervision|retry)/,
+	],
+	['Caller ID', /caller_?id/],
 	['Recording', /record/],
-	['Caller ID', /caller_?id|callerid/],
+	['Messages', /mail|pager|audio|messages|ask_password/],
 	['Sounds and language', /sound|music|language|announce|timezone/],
-	['Calls', /call|ring|transfer|hangup|forward|fallback|timeout|delay|max_|subroutine|dtmf/],
+	['Limits', /^max_|permission/],
 	['SIP', /_section_options|asterisk|transport|templates/],
 	['More', /^/],
 ];
-const many = 8;
+const few = 6,
+	many = 12;
 
-// foldedIn are the fields that are folded away: many of them by what they are about.
-const foldedIn = (folded) => {
-	if (folded.length <= many) return folded.length > 0 ? [[plural(folded.length, 'more field'), folded]] : [];
-	return byTheme(themes, folded, (f) => f.name).map(([title, some]) => [[title, ' ', h('span', { class: 'quiet' }, plural(some.length, 'field'))], some]);
-};
+// laid are fields side by side, where there is room, and boxes to tick below them.
+const laid = (fields) =>
+	[fields.filter((f) => f.input?.type !== 'checkbox'), fields.filter((f) => f.input?.type === 'checkbox')].map(
+		(some) =>
+			some.length > 0 &&
+			h(
+				'div',
+				{ class: 'fields' },
+				some.map((f) => f.element),
+			),
+	);
+
+// grouped are many fields below headings, and rare those that few need.
+const grouped = (fields, rare) =>
+	byTheme(themes, fields, (f) => f.name).map(([title, some]) => (title === 'More' ? rare(some, laid(some)) : [h('h2', {}, title), laid(some)]));
+
+// folded are fields that are shown when one asks for them, or if one of them says something: what they are is told.
+const folded = (fields, content) =>
+	fields.length > 0 &&
+	h(
+		'details',
+		{ class: 'theme', open: fields.some((f) => f.before && f.before.length !== 0 && !same(f.before, f.schema.default)) },
+		h('summary', {}, 'More ', h('span', { class: 'quiet' }, fields.map((f) => f.label.replace(/ \*$/, '')).join(', '))),
+		content,
+	);
 
 // form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
 // and above are fields of the page itself, each like those that field returns, after and before the others. Send receives what is to be sent, and the tag of the version that it
@@ -69,25 +98,19 @@ export const form = ({
 	send,
 }) => {
 	const context = { service, list, key, tenant, inherits, makes: true };
-	// A new object begins with what it must have, and what most have.
-	const rank = (f) => (before ? 0 : [f.required, usual.includes(f.name), true].indexOf(true));
+	// An object begins with what it must have, and what most have, and ends with what few have.
+	const rank = (f) =>
+		[f.required, usual.includes(f.name) && f.name !== 'enabled', themes.findIndex(([, names]) => names.test(f.name)) < themes.length - 1, true].indexOf(true);
 	const own = fields(context, schema, before, hidden).sort((a, b) => rank(a) - rank(b)),
 		inputs = [...above, ...own, ...more];
-	const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
-	const asked = (f) => usual.includes(f.name) && !(before && ['username', 'password'].includes(f.name)); // with which an object begins
-	const plain = own.filter((f) => f.required || asked(f) || filled(f.before));
-	const first = own.length <= (before ? 12 : 6) ? own : plain.length > 1 ? plain : own.slice(0, 6);
-	const folded = own.filter((f) => !first.includes(f));
+	const asked = (f) => f.required || (usual.includes(f.name) && !(before && ['username', 'password'].includes(f.name))); // with which an object begins
+	const plain = own.filter(asked),
+		all = own.length <= (before ? many : few);
+	const first = all ? own : plain.length > 1 ? plain : own.slice(0, few);
+	const others = own.filter((f) => !first.includes(f));
 	const general = h('div', { class: 'error', role: 'alert' });
 	const button = h('button', { type: 'submit', class: 'primary' }, action);
-	const rest = foldedIn(folded).map(([title, some]) =>
-		h(
-			'details',
-			{ class: 'theme' },
-			h('summary', {}, title),
-			some.map((f) => f.element),
-		),
-	);
+	const rest = before || whole ? grouped(others, folded) : folded(others, others.length > many ? grouped(others, (_, content) => content) : laid(others));
 	const attempt = async (body) => {
 		put(general);
 		tell(''); // what was said of the time before
@@ -181,7 +204,7 @@ export const form = ({
 		'form',
 		{ method: 'post', submit, novalidate: true },
 		above.map((f) => f.element),
-		first.map((f) => f.element),
+		before && own.length > few ? laid(first) : first.map((f) => f.element),
 		rest,
 		more.map((f) => f.element),
 		general,

@@ -69,9 +69,11 @@ const watch = async (place) => {
 };
 
 // member is a group, with its name for people as soon as that is known.
-const member = (group, kind) => {
-	const link = to('confd/groups', group.uuid, brief(group));
-	return kind ? nameLater(kind, group.uuid, link) : link;
+const member = (group) => {
+	const key = group.uuid ?? group.id,
+		kind = resources.get('confd/groups'),
+		link = to('confd/groups', key, brief(group));
+	return kind ? nameLater(kind, key, link) : link;
 };
 
 const forwards = { unconditional: 'Always to', busy: 'On busy to', noanswer: 'Without an answer to' };
@@ -154,6 +156,7 @@ const telling = () => {
 const called = (extensions) => extensions.length > 0 && many(extensions.map((x) => to('confd/extensions', x.id, x.exten)));
 
 const named = 20; // members by their names
+const user = (u) => to('confd/users', u.uuid, brief(u));
 
 // group tells of what several people share: its numbers, inside and outside, and its members, if it has some.
 export const group = (place, { extensions = [], incalls = [], members }) => {
@@ -161,11 +164,7 @@ export const group = (place, { extensions = [], incalls = [], members }) => {
 		users = members?.users;
 	add('Numbers', called(extensions));
 	add('From outside', called(incalls.flatMap((of) => of.extensions ?? [])));
-	if (users)
-		add(
-			'Members',
-			some(users, (u) => to('confd/users', u.uuid, brief(u))),
-		);
+	if (users) add('Members', some(users, user));
 	put(place, list);
 };
 
@@ -188,10 +187,7 @@ export const queue = async (place, { id, extensions, members }) => {
 			'Agents',
 			some(members.agents, (a) => to('confd/agents', a.id, brief(a))),
 		);
-	add(
-		'Users',
-		some(members.users, (u) => to('confd/users', u.uuid, brief(u))),
-	);
+	add('Users', some(members.users, user));
 	put(place, list);
 	await waitsNow(add, 'queue', id);
 };
@@ -220,22 +216,42 @@ const dialled = (code) => (code ? h('b', {}, code) : ['the code is switched off 
 export const switchboard = async (place, { uuid, incalls, members, code }) => {
 	const [list, add] = telling();
 	add('From outside', called(incalls.flatMap((of) => of.extensions ?? [])));
-	add(
-		'Who takes the calls',
-		some(members.users, (u) => to('confd/users', u.uuid, brief(u))),
-	);
+	add('Who takes the calls', some(members.users, user));
 	add('How', ['They dial ', dialled(code), ': the first call that waits is theirs. A key for that number has a lamp, which is lit while calls wait.']);
 	put(place, list);
 	await waitsNow(add, 'switchboard', uuid);
 };
 
+// agent tells who an agent is, and what calls they take.
+export const agent = (place, { users, queues, skills }) => {
+	const [list, add] = telling();
+	add('Who it is', some(users, user));
+	add(
+		'Queues',
+		some(queues, (q) => to('confd/queues', q.id, brief(q))),
+	);
+	add(
+		'Skills',
+		some(skills, (s) => [to('confd/agents/skills', s.id, brief(s)), ` ${s.skill_weight}`]),
+	);
+	put(place, list);
+};
+
+// pickup tells who may answer whose calls.
+export const pickup = (place, { interceptors, targets }) => {
+	const [list, add] = telling();
+	const side = ({ users, groups }) => some([...users, ...groups], (one) => (one.uuid ? user(one) : ['all of ', member(one)]));
+	add('Who may answer', side(interceptors));
+	add('Whose calls', side(targets));
+	put(place, list);
+};
+
 // filter tells whose calls a filter is for, who takes them, and how they switch it.
 export const filter = (place, { recipients, surrogates }) => {
-	const [list, add] = telling(),
-		person = (u) => to('confd/users', u.uuid, brief(u));
+	const [list, add] = telling();
 	add(
 		'Whose calls',
-		some(recipients.users, (u) => [person(u), u.timeout && `, whose telephone rings for ${plural(u.timeout, 'second')}`]),
+		some(recipients.users, (u) => [user(u), u.timeout && `, whose telephone rings for ${plural(u.timeout, 'second')}`]),
 	);
 	add(
 		'Who takes them',
@@ -243,7 +259,7 @@ export const filter = (place, { recipients, surrogates }) => {
 			h(
 				'ul',
 				{},
-				surrogates.users.slice(0, named).map((u) => h('li', {}, person(u), h('span', { class: 'quiet' }, ', switched by '), dialled(u.exten))),
+				surrogates.users.slice(0, named).map((u) => h('li', {}, user(u), h('span', { class: 'quiet' }, ', switched by '), dialled(u.exten))),
 				surrogates.users.length > named && h('li', {}, `and ${surrogates.users.length - named} more`),
 			),
 	);
@@ -261,7 +277,7 @@ export const show = (place, user, sessions = true) => {
 	add('Numbers', called(numbers));
 	add('Telephones', lines.length > 0 && h('ul', {}, lines.map(telephone)));
 	add('Mailbox', voicemail && to('confd/voicemails', voicemail.id, brief(voicemail)));
-	add('Groups', groups.length > 0 && many(groups.map((g) => member(g, resources.get('confd/groups')))));
+	add('Groups', groups.length > 0 && many(groups.map(member)));
 	add('Forwards', sends.length > 0 && many(sends));
 	add('Do not disturb', on.dnd?.enabled ? badge('On', 'warn') : 'off');
 	put(place, list);

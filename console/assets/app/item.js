@@ -66,7 +66,6 @@ const about = (resource, object) => [
 		!object.open_periods.length &&
 		h('p', { class: 'about wrong' }, 'It never opens: it has no open period, and all calls go where they go while it is closed.'),
 	glances[resource.key] && glance(glances[resource.key], object),
-	facts(resource, object),
 ];
 
 // glances tell of a person, who may be a telephone user, a login, or both, and of what has members and numbers. Few pages need them.
@@ -76,6 +75,8 @@ const glances = {
 	'confd/groups': 'group',
 	'confd/queues': 'queue',
 	'confd/switchboards': 'switchboard',
+	'confd/agents': 'agent',
+	'confd/callpickups': 'pickup',
 	'confd/callfilters': 'filter',
 	'confd/conferences': 'group',
 	'confd/trunks': 'trunk',
@@ -124,13 +125,15 @@ export const show = async (main, resource, id) => {
 		return;
 	}
 	const { object } = state,
-		details = h('div', {}, about(resource, object));
+		details = h('div', {}, about(resource, object)),
+		written = h('div', {}, facts(resource, object));
 	// renew takes over the version that a change of these attributes has made, unless somebody else has changed others meanwhile.
 	const renew = async (names) => {
 		const now = await read(path);
 		if (!Object.keys({ ...state.object, ...now.object }).every((name) => names.includes(name) || same(state.object[name], now.object[name]))) return false;
 		Object.assign(state, now);
 		put(details, about(resource, now.object));
+		put(written, facts(resource, now.object));
 		return true;
 	};
 	const again = (part) => redraw(main, () => show(main, resource, id), part);
@@ -222,7 +225,7 @@ export const show = async (main, resource, id) => {
 		...login.sections(resource, object, again),
 		...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })),
 	]);
-	main.append(h('div', { class: 'sides' }, h('section', { class: 'whole' }, whole), parts.length > 0 && h('div', {}, parts)));
+	main.append(h('div', { class: 'sides' }, h('section', { class: 'whole' }, whole, resource.update && written), parts.length > 0 && h('div', {}, parts)));
 };
 
 // calls is the part of an object's page that shows where calls go from it.
@@ -236,7 +239,7 @@ const calls = (resource, state) => {
 			class: 'part',
 			'data-path': 'calls',
 			'data-name': 'calls',
-			open: wide() && ('choices' in leads || 'destination' in leads), // which is all that these are for
+			open: wide() && Object.keys(leads).some((name) => /^(choices|(closed_)?destination)$/.test(name)), // which is all that these are for
 			toggle: (event) => event.target.open && draw(),
 		},
 		h('summary', {}, 'Where calls go'),
@@ -376,6 +379,9 @@ const has = (object, part) => {
 // single reports whether an object has one of a part at most, which has no order.
 const single = (object, part) => shownOf(object, part)?.length < 2;
 
+// daily are the parts that one looks for, whether an object has anything of them or not.
+const daily = /^(forwards|services|fallbacks)$/;
+
 // wide are the screens that have room for what an object has, beside its form.
 const wide = () => matchMedia('(min-width: 1200px)').matches;
 
@@ -411,7 +417,7 @@ export const section = (page) => {
 	};
 	const element = h('details', { class: 'part', 'data-path': part.path, 'data-name': part.name, toggle: () => element.open && draw() }, summary, box);
 	tell();
-	element.open = wide() && full(shownOf(page.state.object, part));
+	element.open = wide() && (full(shownOf(page.state.object, part)) || daily.test(part.name));
 	return element;
 };
 

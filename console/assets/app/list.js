@@ -299,7 +299,7 @@ export const show = async (main, resource, query) => {
 			makers.map(({ to, title }) => h('a', { class: 'button primary', href: to }, title)),
 			resource.create &&
 				(may(resource.create)
-					? h('a', { class: makers.length > 0 ? 'button' : 'button primary', href: `${base}/+new` }, 'New')
+					? h('a', { class: makers.length > 0 ? 'button' : 'button primary', href: `${base}/+new` }, makers.length > 0 ? 'With all fields' : 'New')
 					: h('span', { class: 'denied', title: `It takes the access ${resource.create.access}` }, 'You may not create any')),
 		),
 		h('div', { class: 'tools' }, takes(resource.list, 'search') && search, takes(resource.list, 'recurse') && h('label', {}, below, ' Tenants below too')),

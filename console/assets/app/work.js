@@ -183,6 +183,12 @@ const filterKeys = async ({ service: { prefix } }, path) => {
 	return operations;
 };
 
+// agentSkill is what an agent can, and how well.
+const agentSkill = (service) => ({
+	id: { type: 'integer', title: 'Skill', 'x-ref': 'agents/skills.id' },
+	...bodyOf(service, operation('associate_agent_skill')).properties,
+});
+
 // works are the pages by their addresses: which attributes of the objects that they make they ask for, and which fields of their own they
 // have, above these and below. Body makes the request of the values, and beside what else changes with it, in which {0} is the path of the new
 // object; after is what changes once there is the object, since it needs what the object shows. Said is what is told of it then.
@@ -277,6 +283,41 @@ const works = {
 		],
 		after: (path, { keys }, resource) => (keys ? filterKeys(resource, path) : []),
 		said: ({ name }) => `${name} was created. Who takes the calls switches it on, by a key or by the code that is told here.`,
+	},
+	agent: {
+		about: 'Takes the calls of queues, at the telephone at which they log in by a code and the number.',
+		names: ['number', 'password'],
+		above: (service) => asked(service, { user: { type: 'string', title: 'Who it is', 'x-ref': 'users.uuid', description: 'A person whose calls these are.' } }),
+		below: async (service, { properties: { firstname, lastname } }) => [
+			...picked('queues', 'Queues', 'confd/queues', (q) => q.id, 'Whose calls they take. Type a name, and Enter.'),
+			...asked(service, { skills: { type: 'array', title: 'Skills', items: { properties: agentSkill(service) } }, firstname, lastname }),
+		],
+		body: async ({ user, queues = [], skills: _, ...rest }, { service: { prefix } }) => {
+			const { firstname, lastname } = user && !rest.firstname && !rest.lastname ? (await call('GET', `${prefix}/users/${user}`)).data : {};
+			return { ...(user && { firstname, lastname }), ...rest, ...(queues.length > 0 && { queues: queues.map((id) => ({ id })) }) };
+		},
+		beside: ({ user, skills = [] }) => [
+			...(user ? [{ method: 'PUT', path: `/users/${user}/agents/{0}`, of: 'user' }] : []),
+			...skills.map(({ id, ...weight }) => ({ method: 'PUT', path: `{0}/skills/${id}`, body: weight, of: 'skills' })),
+		],
+		said: ({ number: one }) => `The agent ${one} was created.`,
+	},
+	'call-pickup': {
+		about: 'Lets some answer the calls of others from their own telephones.',
+		names: ['name'],
+		below: () => [
+			...picked('interceptor_users', 'Who may answer', 'confd/users', (u) => u.uuid, 'Type a name, and Enter.'),
+			...picked('interceptor_groups', 'And all who are in these groups', 'confd/groups', (g) => g.id),
+			...picked('target_users', 'Whose calls they may answer', 'confd/users', (u) => u.uuid, 'Type a name, and Enter.'),
+			...picked('target_groups', 'And those of all who are in these groups', 'confd/groups', (g) => g.id),
+		],
+		body: ({ name }) => ({ name }),
+		beside: (values) =>
+			['interceptor', 'target'].flatMap((side) => [
+				{ method: 'PUT', path: `{0}/${side}s/users`, body: users(values[`${side}_users`]), of: `${side}_users` },
+				{ method: 'PUT', path: `{0}/${side}s/groups`, body: { groups: (values[`${side}_groups`] ?? []).map((id) => ({ id })) }, of: `${side}_groups` },
+			]),
+		said: ({ name }) => `${name} was created.`,
 	},
 	'incoming-number': {
 		about: 'A number that is called from outside, and where its calls go.',
@@ -400,7 +441,7 @@ const together = async (prefix, operations) => {
 const make = async (resource, { body, beside, after }, values) => {
 	const { prefix } = resource.service,
 		{ path, create } = resource;
-	const whole = { method: 'POST', path: takes(create, 'recursive') ? `${path}?recursive=true` : path, body: body(values) },
+	const whole = { method: 'POST', path: takes(create, 'recursive') ? `${path}?recursive=true` : path, body: await body(values, resource) },
 		[made] = await together(prefix, [whole, ...((await beside?.(values)) ?? [])]),
 		one = fill(resource.itemPath, idOf(resource.parameter, made));
 	try {

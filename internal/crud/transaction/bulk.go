@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -59,7 +60,7 @@ func (e *Runner) Bulk() rest.Operation {
 		Method: http.MethodPost, Path: "/bulk", Access: e.Service + ".bulk.create", ID: "create_bulk", Tag: "bulk",
 		Summary: "Do several operations in one transaction",
 		Description: fmt.Sprintf("At most %d, all in the tenant of this request. Each also needs the access that it needs by itself. "+
-			"`{0}` at the beginning of a path is that of what the first has made. "+
+			"`{0}` at the beginning of a path is that of what the first has made, and further on its key. "+
 			"If one is refused, nothing is changed; each message then begins with the operation's position, and the status is that of "+
 			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
 		Query:   []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
@@ -115,6 +116,9 @@ func (e *Runner) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun, erro
 	run := &bulkRun{engine: e, request: r, asked: asked.Operations, dry: r.Bool("dry_run") || asked.DryRun}
 	run.begun = make([]begunOperation, len(run.asked))
 	for i := range run.asked {
+		if made.MatchString(run.asked[i].Path) {
+			continue // its path is known once that is made
+		}
 		one, err := run.nest(&run.asked[i])
 		if err != nil || one.Op().Preload == nil {
 			continue // the transaction refuses it in its turn
@@ -236,26 +240,30 @@ func (b *bulkRun) one(ctx context.Context, i int) (result BulkResult, err error)
 	return result, nil
 }
 
-// made begins the path of an operation on what another has made.
-var made = regexp.MustCompile(`^\{(\d{1,2})\}([/?]|$)`)
+// made is what another operation has made, in the path of one: at the beginning its path, and further on its key.
+var made = regexp.MustCompile(`(^|/)\{(\d{1,2})\}([/?]|$)`)
 
 // errUnmade says that an operation is on what another would have made, which was refused. That tells the client enough.
 var errUnmade = errors.New("it was not made")
 
-// resolve returns the path of the operation at a position, with that of the object that one before it has made.
-func (b *bulkRun) resolve(path string, i int) (string, error) {
-	named := made.FindStringSubmatch(path)
-	if named == nil {
-		return path, nil
+// resolve returns the path of the operation at a position, with that or the key of the object that one before it has made.
+func (b *bulkRun) resolve(asked string, i int) (string, error) {
+	at := made.FindStringSubmatchIndex(asked)
+	if at == nil {
+		return asked, nil
 	}
-	n, err := strconv.Atoi(named[1])
+	n, err := strconv.Atoi(asked[at[4]:at[5]])
 	if err == nil && n < i && b.results[n].Status == 0 {
 		return "", errUnmade
 	}
 	if err != nil || n >= i || b.results[n].Location == nil {
-		return "", apierr.New(apierr.Invalid, "The path names what operations[%s] has made, and it has made nothing before", named[1])
+		return "", apierr.New(apierr.Invalid, "The path names what operations[%s] has made, and it has made nothing before", asked[at[4]:at[5]])
 	}
-	return strings.TrimPrefix(*b.results[n].Location, b.engine.Prefix) + path[len(named[0])-len(named[2]):], nil
+	place := strings.TrimPrefix(*b.results[n].Location, b.engine.Prefix)
+	if at[3] > 0 {
+		place = path.Base(place)
+	}
+	return asked[:at[3]] + place + asked[at[6]:], nil
 }
 
 // header returns a header of a reply, or nil.
