@@ -73,10 +73,12 @@ func TestLookUpsShareStatements(t *testing.T) {
 
 		before := l.asked.Load()
 		var work sync.WaitGroup
+		begin := make(chan struct{}) // for all at once, however long it takes to make them
 		const times = 40 // of each token, and as many of unknown ones
 		for i, one := range all {
 			for n := range times {
 				work.Go(func() {
+					<-begin
 					load := s.svc.Load
 					if n%2 == 0 {
 						load = s.svc.LoadLater
@@ -99,12 +101,14 @@ func TestLookUpsShareStatements(t *testing.T) {
 					}
 				})
 				work.Go(func() {
+					<-begin
 					if p, err := s.svc.LoadLater(t.Context(), "", tokens.DigestOf(tokens.New())); p != nil || !errors.Is(err, tokens.ErrUnknown) {
 						t.Errorf("an unknown token: %v, %v", p, err)
 					}
 				})
 			}
 		}
+		close(begin)
 		work.Wait()
 		if got := l.asked.Load() - before; got > int64(len(all)*times*2/4) {
 			t.Errorf("%d statements for %d look-ups", got, len(all)*times*2)
