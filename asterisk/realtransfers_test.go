@@ -363,4 +363,19 @@ func TestRealCallback(t *testing.T) {
 	c.press("009012")
 	a.said("[refused@ringfence-outgoing:") // Carol may not call there
 	a.rest("what the user may not", "answer", all)
+	s.CallPermissions = append(s.CallPermissions,
+		read[confdsvc.CallPermission](t, `{"id": 2, "tenant_uuid": "`+acme+`", "name": "Mobiles", "mode": "deny", "enabled": true, "extensions": ["_006."]}`))
+	s.UserCallPermissions[4] = []confdsvc.ID{2}
+	a.set(s)
+	a.apply()
+	a.cli("dialplan set global RINGFENCE_CALLED_BACK_" + dave + " 0")
+	a.news()
+	if _, got := bobPhone.dial("5550104"); got != 486 {
+		t.Errorf("who may not call the own mobile number: %d", got)
+	}
+	a.said("[refused@ringfence-outgoing:")
+	if n := carrier.count("rings"); n > 0 {
+		t.Errorf("the carrier gets %d calls", n)
+	}
+	a.rest("nor be called back there", "answer", all)
 }
