@@ -68,7 +68,7 @@ const folded = (fields, content) =>
 	fields.length > 0 &&
 	h(
 		'details',
-		{ class: 'theme', open: fields.some((f) => f.before && f.before.length !== 0 && !same(f.before, f.schema.default)) },
+		{ class: 'theme', open: fields.some((f) => f.before && !Array.isArray(f.before) && !same(f.before, f.schema.default)) },
 		h('summary', {}, 'More ', h('span', { class: 'quiet' }, fields.map((f) => f.label.replace(/ \*$/, '')).join(', '))),
 		content,
 	);

@@ -104,7 +104,8 @@ const themes = [
 // themed puts many parts below headings: first what the object has, and last what it has nothing of.
 const themed = (all) => {
 	const rank = (part) => (part.open ? 0 : part.classList.contains('none') ? 2 : 1),
-		parts = all.sort((a, b) => rank(a) - rank(b));
+		place = (part) => daily.indexOf(part.getAttribute('data-name')),
+		parts = all.sort((a, b) => rank(a) - rank(b) || place(a) - place(b));
 	if (parts.length < 5) return parts;
 	return byTheme(themes, parts, (part) => part.getAttribute('data-name')).flatMap(([title, some]) => [h('h2', {}, title), ...some]);
 };
@@ -379,8 +380,8 @@ const has = (object, part) => {
 // single reports whether an object has one of a part at most, which has no order.
 const single = (object, part) => shownOf(object, part)?.length < 2;
 
-// daily are the parts that one looks for, whether an object has anything of them or not.
-const daily = /^(forwards|services|fallbacks)$/;
+// daily are the parts that one looks for, in this order, whether an object has anything of them or not.
+const daily = ['forwards', 'services', 'fallbacks'];
 
 // wide are the screens that have room for what an object has, beside its form.
 const wide = () => matchMedia('(min-width: 1200px)').matches;
@@ -417,7 +418,7 @@ export const section = (page) => {
 	};
 	const element = h('details', { class: 'part', 'data-path': part.path, 'data-name': part.name, toggle: () => element.open && draw() }, summary, box);
 	tell();
-	element.open = wide() && (full(shownOf(page.state.object, part)) || daily.test(part.name));
+	element.open = wide() && (full(shownOf(page.state.object, part)) || daily.includes(part.name));
 	return element;
 };
 
