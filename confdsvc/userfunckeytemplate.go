@@ -96,26 +96,12 @@ func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*ID,
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		return rest.Reply{}, e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-			user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
-			if err != nil {
-				return err
-			}
-			if err := crud.Of[User](e).Unchanged(ctx, c, r, scope, user.ID); err != nil {
-				return err
-			}
+		return rest.Reply{}, crud.Of[User](e).Edit(ctx, r, func(ctx context.Context, c store.Conn, u *User) error {
 			t, err := crud.Of[FuncKeyTemplate](e).NamedIn(ctx, c, r, scope)
-			if err != nil {
-				return err
+			if err == nil {
+				u.FuncKeyTemplateID, err = next(u, t)
 			}
-			id, err := next(user, t)
-			if err != nil {
-				return err
-			}
-			return crud.Of[User](e).Update(ctx, c, &crud.Change[User]{Request: r, Tenant: scope, Old: user}, func(u *User) error {
-				u.FuncKeyTemplateID = id
-				return nil
-			})
+			return err
 		})
 	}
 }

@@ -441,11 +441,11 @@ func (k *CollectionOf[T]) editNested(ctx context.Context, c store.Conn, change *
 
 // Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
 // Save, Changed and Committed. It serves operations that change a part of an object.
-func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, edit func(o T) error) error {
-	return k.changeIn(ctx, &declaration.Change[T]{Request: r}, func(_ context.Context, _ store.Conn, o T) error { return edit(o) }, nil)
+func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, edit func(ctx context.Context, c store.Conn, o T) error) error {
+	return k.changeIn(ctx, &declaration.Change[T]{Request: r}, edit, nil)
 }
 
-// changeIn is change with an edit that reads the database. shown returns the part of the object that the client has read, and
+// changeIn is Edit of a part. shown returns the part of the object that the client has read, and
 // names in If-Match; nil is the whole.
 func (k *CollectionOf[T]) changeIn(
 	ctx context.Context, change *declaration.Change[T], edit func(ctx context.Context, c store.Conn, o T) error, shown func(o T) any,
