@@ -120,7 +120,7 @@ func TestNodeWithoutManager(t *testing.T) {
 		s := pbx(t, &able)
 		unable := start(t, db, func(o *apply.Settings) { o.Reach = time.Minute }, false) // whatever the machine is busy with
 		wantState(t, do(t, unable), jobs.Done, "")
-		able = start(t, db, withManager(s), false)
+		start(t, db, withManager(s), false, func(n *system, _ *apply.Options) { able = n }) // before it runs: Asterisk is asked at once
 		said := func() int {
 			n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_lease WHERE asterisk = 'main manager'`)
 			if err != nil {
