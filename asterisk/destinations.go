@@ -26,6 +26,7 @@ var destinations = map[string]func(p *plan, tenantUUID string, d *confdsvc.Desti
 	"application:directory": with(func(p *plan, tenantUUID string, to *confdsvc.ToContext) []step {
 		return inContext(p, tenantUUID, to.Context, "Directory", "%[1]s,%[1]s")
 	}),
+	"application:fax_to_mail": with(toFax),
 	"application:voicemail": with(func(p *plan, tenantUUID string, to *confdsvc.ToContext) []step {
 		return inContext(p, tenantUUID, to.Context, "VoiceMailMain", "@%[1]s")
 	}),
@@ -74,7 +75,7 @@ func (p *plan) whyNowhere(tenantUUID string, d *confdsvc.Destination) string {
 	to, dials := d.Keys().(*confdsvc.ToDISA)
 	switch _, sub := d.Kind(); {
 	case sub == "fax_to_mail":
-		return "faxes are not received"
+		return "faxes are not received: " + p.options.NoFaxes
 	case !dials || p.contextOf(tenantUUID, to.Context) == nil:
 		return "what it leads to is gone, disabled or left out"
 	case sub == "disa":
@@ -224,6 +225,21 @@ func toDISA(p *plan, tenantUUID string, to *confdsvc.ToDISA) []step {
 		return nil
 	}
 	return inContext(p, tenantUUID, to.Context, "DISA", *to.PIN+",%[1]s")
+}
+
+// toFax receives a fax, of which the gateway then sends the file. Its name says whose it is, and not the address: nothing that a caller sends decides
+// where it goes.
+func toFax(p *plan, tenantUUID string, to *confdsvc.ToMail) []step {
+	if p.options.NoFaxes != "" {
+		return nil
+	}
+	return []step{
+		{"Answer", ""},
+		{"Set", "RINGFENCE_FAX=fax-" + tenantUUID + "-" + to.Key(tenantUUID) + "-${FILTER(0-9A-Za-z._,${UNIQUEID})}.tif"},
+		{"Set", "CHANNEL(hangup_handler_push)=ringfence-fax,s,1"},
+		{"ReceiveFAX", "${ASTSPOOLDIR}/monitor/ringfence/${RINGFENCE_FAX}"},
+		{"Hangup", ""},
+	}
 }
 
 // toCallback calls users back, and lets them dial in a context of the tenant's own. Without a PIN it is their telephone that says who they are.

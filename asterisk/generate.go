@@ -32,6 +32,8 @@ type Options struct {
 	Interfaces []string
 	// Own are the addresses and the names of the machine, in small letters, by which a trunk would lead to Asterisk itself.
 	Own []string
+	// NoFaxes says why faxes are not received. "": they are.
+	NoFaxes string
 	// LongestCall is after how long a call ends, in whole seconds. 0: never.
 	LongestCall time.Duration
 	// Taken are the names that the files must not have: see [ReadTaken].

@@ -103,7 +103,9 @@ func goldens(t *testing.T) map[string]golden {
 		}},
 		"incalls": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			s.Incalls[0].CallerIDMode, s.Incalls[0].CallerIDName, s.Incalls[0].GreetingSound = new("prepend"), new("From outside, ${X}"), new("hello-world")
-			s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: 2, TenantUUID: acme, Destination: *to(t, `{"type": "none"}`)})
+			for i, destination := range []string{`{"type": "none"}`, `{"type": "application", "application": "fax_to_mail", "email": "a@example.org"}`} {
+				s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: confdsvc.ID(2 + i), TenantUUID: acme, Destination: *to(t, destination)})
+			}
 		}},
 		"groups": {"extensions.conf queues.conf", func(s *confdsvc.Snapshot) {
 			g := s.Groups[0]

@@ -12,7 +12,7 @@ import (
 // leftOut returns what the files lack of a snapshot, a line for each.
 func leftOut(tb testing.TB, s *confdsvc.Snapshot) (lines []string) {
 	tb.Helper()
-	_, left, err := asterisk.Generate(s, asterisk.Options{Interfaces: []string{"DAHDI/*"}, Own: []string{"pbx.example"}, Sounds: "/sounds"})
+	_, left, err := asterisk.Generate(s, asterisk.Options{Interfaces: []string{"DAHDI/*"}, Own: []string{"pbx.example"}, Sounds: "/sounds", NoFaxes: "there is no mail server"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 				"the option destination of incall 1, tenant acme: it leads nowhere: without a PIN everybody",
 				"the option destination of incall 2, tenant acme: it leads nowhere: only users are called back",
 				"the option destination of incall 3, tenant acme: it leads nowhere: what it leads to",
-				"the option destination of incall 4, tenant acme: it leads nowhere: faxes are not received",
+				"the option destination of incall 4, tenant acme: it leads nowhere: faxes are not received: there is no mail server",
 			},
 		},
 		"no login":    {login(), []string{his + "its endpoint has no login"}},

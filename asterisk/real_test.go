@@ -59,7 +59,7 @@ const modules = `app_authenticate app_bridgewait app_cdr app_confbridge app_db a
 	codec_alaw codec_g722 codec_gsm codec_opus codec_opus_open_source codec_resample codec_ulaw format_gsm format_pcm format_sln format_wav format_wav_gsm func_base64 func_callerid func_cdr
 	func_channel func_cut func_db func_devstate func_dialplan func_env func_extstate func_global func_groupcount func_hangupcause func_lock func_logic func_math func_md5
 	func_pjsip_aor func_pjsip_contact func_pjsip_endpoint func_sprintf func_strings func_timeout func_uri pbx_config res_adsi res_agi res_ari res_ari_applications res_ari_channels res_ari_events res_ari_model res_cdrel_custom res_clioriginate
-	res_crypto res_geolocation res_http_websocket res_manager_devicestate res_musiconhold res_parking res_pjproject res_pjsip res_pjsip_acl res_pjsip_authenticator_digest
+	res_crypto res_fax res_fax_spandsp res_geolocation res_http_websocket res_manager_devicestate res_musiconhold res_parking res_pjproject res_pjsip res_pjsip_acl res_pjsip_authenticator_digest
 	res_pjsip_caller_id res_pjsip_dialog_info_body_generator res_pjsip_diversion res_pjsip_dtmf_info res_pjsip_empty_info
 	res_pjsip_endpoint_identifier_ip res_pjsip_endpoint_identifier_user res_pjsip_exten_state res_pjsip_header_funcs res_pjsip_logger res_pjsip_mwi
 	res_pjsip_mwi_body_generator res_pjsip_nat res_pjsip_notify res_pjsip_one_touch_record_info res_pjsip_outbound_authenticator_digest
@@ -181,7 +181,7 @@ func bootReal(t testing.TB) *pbxUnderTest {
 			t.Fatal(err)
 		}
 	}
-	for name := range strings.FieldsSeq("acl ccss cdr cli_aliases codecs confbridge geolocation indications pjproject pjsip_notify queuerules rtp udptl smdi") {
+	for name := range strings.FieldsSeq("acl ccss cdr cli_aliases codecs confbridge geolocation indications pjproject pjsip_notify queuerules res_fax rtp udptl smdi") {
 		if text, err := os.ReadFile(filepath.Join(samples, name+".conf")); err == nil {
 			write("etc/"+name+".conf", string(text))
 		}

@@ -104,6 +104,7 @@ var expected = []expectation{
 	expect(`WARNING.* Abnormal 'Gosub\(ringfence-limit,leg,1`, "calls at the very same moment, of which some are too many"),
 	expect(`ERROR\[\d+\] stasis\.c: Internal error: subscription has invalid topic\s*$`, "two threads of res_pjsip_refer stop watching one transfer at the same moment: "+
 		"that of who is handed on, and the one that hears of their next call. Nothing follows from it"),
+	expect(`WARNING.* res_fax_spandsp\.c: WARNING T\.30 ECM carrier not found`, "two fax machines of one process, of which one listens before the other speaks"),
 	// Of telephones that hang up just now.
 	expect(`ERROR.* iostream\.c: SSL_shutdown\(\) failed`, "a browser is closed"),
 	expect(`WARNING.* Failed to playback file 'conf-\w+' to channel|No audio available on|Couldn't read username|Unable to write frametype`, "while Asterisk plays, asks or records"),

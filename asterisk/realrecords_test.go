@@ -1,17 +1,23 @@
 package asterisk_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/cdr"
+	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
 	"github.com/ringfence/ringfence/callrecords"
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -129,4 +135,99 @@ func TestRealCallRecords(t *testing.T) {
 		t.Errorf("nobody hears of the end: %s", said)
 	}
 	a.rest("a recording by a key", "answer", phones)
+}
+
+// whitePage is a TIFF with an empty page of 200 lines, as fax machines send it.
+func whitePage() []byte {
+	const lines, head, tags = 200, 8, 13
+	pixels := append(bytes.Repeat([]byte{0xff}, lines/8), 0, 0x10, 0x01) // each line is as the white one before (T.6), and the end
+	resolutions := []uint32{204, 1, 98, 1}
+	at := uint32(head + 2 + 12*tags + 4)
+	var out bytes.Buffer
+	put := func(all ...any) {
+		for _, one := range all {
+			_ = binary.Write(&out, binary.LittleEndian, one)
+		}
+	}
+	put([]byte("II*\x00"), uint32(head), uint16(tags))
+	for _, tag := range [][3]uint32{
+		{256, 4, 1728},
+		{257, 4, lines},
+		{258, 3, 1},
+		{259, 3, 4},
+		{262, 3, 0},
+		{266, 3, 1},
+		{273, 4, at + 16},
+		{277, 3, 1},
+		{278, 4, lines},
+		{279, 4, uint32(len(pixels))},
+		{282, 5, at},
+		{283, 5, at + 8},
+		{296, 3, 2},
+	} {
+		put(uint16(tag[0]), uint16(tag[1]), uint32(1), tag[2])
+	}
+	put(uint32(0), resolutions, pixels)
+	return out.Bytes()
+}
+
+// A fax that somebody sends comes by mail, and is in the folder no more.
+func TestRealFaxes(t *testing.T) {
+	s := office(t)
+	const address = "office@example.org"
+	outside(t, s, 8, "5550108", `{"type": "application", "application": "fax_to_mail", "email": "`+address+`"}`)
+	a := startReal(t, s)
+	a.apply()
+	server := mailtest.Start(t, mailtest.Options{})
+	sender, err := mail.New(mail.Config{Host: server.Host, Port: server.Port, CAFile: server.CAFile, From: "pbx@example.com", BaseURL: "https://pbx.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := a.dir + "/spool/monitor/ringfence"
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	records, err := callrecords.New(callrecords.Options{
+		DB: storetest.SQLite(t), Recordings: func() audio.Folder { return audio.Folder(folder) }, SendFax: sender.Fax,
+		FaxAddress: func(_ context.Context, tenantUUID, key string) (string, error) {
+			if to := (&confdsvc.ToMail{Email: address}); tenantUUID == acme && to.Key(acme) == key {
+				return to.Email, nil
+			}
+			return "", nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := ami.Dial(t.Context(), ami.Options{Address: a.at("manager"), Username: "ringfence", Secret: "s", Events: func(m ami.Message) {
+		if m.Event() == "UserEvent" && m.Get("UserEvent") == callrecords.FaxEvent {
+			records.HearFax(m.Get("File"))
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	work.Go(func() { records.RunFaxes(ctx) })
+	defer work.Wait()
+	defer cancel()
+	if err := os.WriteFile(a.dir+"/page.tif", whitePage(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.cli("channel originate Local/5550108@" + public + "/n application SendFAX " + a.dir + "/page.tif")
+	select {
+	case m := <-server.Messages:
+		if len(m.To) != 1 || m.To[0] != address || !bytes.Contains(m.Data, []byte("image/tiff")) || bytes.Contains(m.Data, []byte("may lack pages")) {
+			t.Errorf("to %v: %s", m.To, m.Data)
+		}
+	case <-time.After(2 * patience):
+		t.Fatalf("no mail comes:\n%s\n%s", a.log(), a.cli("fax show stats"))
+	}
+	a.idle()
+	wait(t, "the file is removed", func() bool { left, _ := os.ReadDir(folder); return len(left) == 0 }, nil)
+	if strings.Contains(a.cli("dialplan show"), address) {
+		t.Error("the address is in the dialplan")
+	}
 }

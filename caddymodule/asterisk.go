@@ -18,6 +18,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/asterisk/cdr"
+	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/doctor"
 )
@@ -128,7 +129,8 @@ func (s *Asterisk) validate() error {
 
 // useAsterisk makes the engine configure this configuration's Asterisk, at the same time as useBackends.
 func (a *App) useAsterisk() {
-	a.engine.telephone.use(phoneSettings{Asterisk: *a.Asterisk, music: a.Helpers.MOH, sounds: a.Helpers.Sounds, voicemail: a.Helpers.Voicemail})
+	sender, _ := a.settings.Mailer.(*mail.Sender)
+	a.engine.telephone.use(phoneSettings{Asterisk: *a.Asterisk, music: a.Helpers.MOH, sounds: a.Helpers.Sounds, voicemail: a.Helpers.Voicemail}, sender)
 }
 
 func (s phoneSettings) apply() apply.Settings {

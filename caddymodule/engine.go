@@ -108,7 +108,9 @@ func newEngine(key, data, keys string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	records, err := callrecords.New(callrecords.Options{DB: db, Users: usersOf, Recordings: phone.recordings, Unreadable: metrics.unreadable.Inc})
+	records, err := callrecords.New(callrecords.Options{
+		DB: db, Users: usersOf, Recordings: phone.recordings, FaxAddress: phone.snapshots.FaxAddress, SendFax: phone.sendFax, Unreadable: metrics.unreadable.Inc,
+	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("describing the call records: %w", err), metrics.release())
 	}

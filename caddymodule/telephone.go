@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -24,6 +25,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/asterisk/userstate"
+	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/callrecords"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
@@ -46,7 +48,8 @@ type telephone struct {
 
 	mu       sync.Mutex
 	settings phoneSettings
-	begun    bool // the database is there
+	mail     *mail.Sender // which may be nil
+	begun    bool         // the database is there
 	warned   []string
 	service  *apply.Service
 	stop     context.CancelFunc
@@ -58,16 +61,18 @@ type telephone struct {
 type phoneSettings struct {
 	Asterisk
 	music, sounds, voicemail string // the folders of music on hold, of sounds and of all voicemails
+	mails                    bool   // there is a mail server
 }
 
 func newTelephone(db store.DB) *telephone {
 	return &telephone{db: db, snapshots: confdsvc.NewSnapshots(db), stop: func() {}}
 }
 
-// use makes these the settings. Other ones than before end what is under way first.
-func (t *telephone) use(s phoneSettings) {
+// use makes these the settings. Other ones than before end what is under way first. Faxes are sent by m.
+func (t *telephone) use(s phoneSettings, m *mail.Sender) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.mail, s.mails = m, m.Enabled()
 	if t.service != nil && t.settings == s {
 		return
 	}
@@ -104,6 +109,25 @@ func (t *telephone) recordings() audio.Folder {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return audio.Folder(t.settings.Recordings)
+}
+
+// noFaxes says why faxes are not received, or nothing.
+func (s phoneSettings) noFaxes() string {
+	switch {
+	case s.Recordings == "":
+		return "this node does not know the folder in which Asterisk leaves them (RINGFENCE_ASTERISK_RECORDINGS)"
+	case !s.mails:
+		return "there is no mail server"
+	}
+	return ""
+}
+
+// sendFax sends a fax, for [callrecords.Options].
+func (t *telephone) sendFax(ctx context.Context, address, text, name string, file io.Reader) error {
+	t.mu.Lock()
+	m := t.mail
+	t.mu.Unlock()
+	return m.Fax(ctx, address, text, name, file)
 }
 
 // begin begins the work: the database is there.
@@ -145,6 +169,7 @@ func (t *telephone) restart() {
 		var records sync.WaitGroup
 		defer records.Wait()
 		if settings.Manager != "" {
+			records.Go(func() { t.records.RunFaxes(ctx) })
 			records.Go(func() { t.records.Run(ctx, callrecords.Settings{Asterisk: settings.Name, File: settings.Records}) })
 		}
 		service.Run(ctx)
@@ -180,7 +205,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 	}
 	files, left, err := asterisk.Generate(snapshot, asterisk.Options{
 		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Sounds: soundsIn(s.sounds),
-		Interfaces: strings.Fields(s.Interfaces), Own: confdsvc.OwnNames(), LongestCall: s.longest, Taken: taken,
+		Interfaces: strings.Fields(s.Interfaces), Own: confdsvc.OwnNames(), LongestCall: s.longest, NoFaxes: s.noFaxes(), Taken: taken,
 	})
 	if err != nil {
 		return apply.Output{}, err
@@ -429,6 +454,9 @@ func (t *telephone) heard(event ami.Message) (apply.News, func(ctx context.Conte
 			_, err := t.storePIN(ctx, m, pin, nil)
 			return err
 		}
+	}
+	if event.Event() == "UserEvent" && event.Get("UserEvent") == callrecords.FaxEvent {
+		t.records.HearFax(event.Get("File"))
 	}
 	if event.Event() != "UserEvent" || event.Get("UserEvent") != userstate.Event {
 		return apply.News{}, nil

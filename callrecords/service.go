@@ -2,6 +2,7 @@ package callrecords
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"slices"
 
@@ -21,6 +22,10 @@ type Options struct {
 	Users func(ctx context.Context, c store.Conn, endpoints []string) ([]User, error)
 	// Recordings is the folder of recordings on this node, with one for each tenant; nil, or "", if there is none.
 	Recordings func() audio.Folder
+	// FaxAddress returns the e-mail address to which a tenant's faxes go that have a key in the name of their file, or "" if there is none any more.
+	FaxAddress func(ctx context.Context, tenantUUID, key string) (string, error)
+	// SendFax sends a mail with a file, and returns nil when the mail server has accepted it.
+	SendFax func(ctx context.Context, address, text, name string, file io.Reader) error
 	// Unreadable counts what Asterisk sends as a record, and is none. Nil: nobody counts.
 	Unreadable func()
 }
@@ -31,6 +36,10 @@ type Service struct {
 	users      func(ctx context.Context, c store.Conn, endpoints []string) ([]User, error)
 	recordings func() audio.Folder
 	unreadable func()
+	faxAddress func(ctx context.Context, tenantUUID, key string) (string, error)
+	sendFax    func(ctx context.Context, address, text, name string, file io.Reader) error
+	faxes      map[string]*waitingFax // by the names of their files
+	faxHeard   chan string
 	heard      chan cdr.Record
 	catchUp    chan struct{}
 	rest       *rest.Service
@@ -43,6 +52,7 @@ const maxHeard = 10_000
 func New(o Options) (*Service, error) {
 	s := &Service{
 		db: o.DB, users: o.Users, recordings: o.Recordings, unreadable: o.Unreadable,
+		faxAddress: o.FaxAddress, sendFax: o.SendFax, faxes: map[string]*waitingFax{}, faxHeard: make(chan string, maxFaxes),
 		heard: make(chan cdr.Record, maxHeard), catchUp: make(chan struct{}, 1),
 	}
 	if s.unreadable == nil {

@@ -3,6 +3,8 @@ package confdsvc
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -443,10 +445,50 @@ type (
 	ToContext struct {
 		Context string `json:"context" required:"true" format:"context-name" names:"contexts.name"`
 	}
-	toMail struct {
+	// ToMail receives faxes, which the gateway sends on by mail.
+	ToMail struct {
 		Email string `json:"email" required:"true" format:"email" maxLength:"80"`
 	}
 )
+
+// Key names a tenant's address where the address itself must not be: in the dialplan, and in the names of files.
+func (to *ToMail) Key(tenantUUID string) string {
+	sum := sha256.Sum256([]byte(tenantUUID + " " + to.Email))
+	return hex.EncodeToString(sum[:16])
+}
+
+// FaxAddress returns the address that has a [ToMail.Key] among the destinations of a tenant, or "" if none of them has it any more.
+func (r *Snapshots) FaxAddress(ctx context.Context, tenantUUID, key string) (string, error) {
+	queries := destinationsInTenant(r.engine, "d.sub = 'fax_to_mail'")
+	found, err := store.Select[destinationInTenant](ctx, r.engine.DB, strings.Join(queries, " UNION ALL "), tenantUUID)
+	if err != nil {
+		return "", fmt.Errorf("reading where a fax goes: %w", err)
+	}
+	for _, one := range found {
+		var to ToMail
+		if err := json.Unmarshal([]byte(one.Keys), &to); err != nil {
+			return "", err
+		}
+		if to.Key(tenantUUID) == key {
+			return to.Email, nil
+		}
+	}
+	return "", nil
+}
+
+// destinationInTenant is a destination, and the title of what has it. Played is empty.
+type destinationInTenant struct{ Title, Played, Keys string }
+
+// destinationsInTenant returns queries of the destinations of tenant $1, one for each kind of objects that have some.
+func destinationsInTenant(e *crud.Engine, condition string) (queries []string) {
+	for _, k := range e.Entities() {
+		if k.KeptBeside[destinationTable] != nil && placesIn(k.Of) != nil {
+			queries = append(queries, "SELECT '"+k.Title+"' AS title, '' AS played, d.keys AS keys FROM confd_destination d JOIN "+k.Table+" o ON o."+k.Keys[0]+
+				" = d.of_"+k.Singular+"_"+k.Keys[0]+" WHERE "+condition+" AND o.tenant_uuid = $1")
+		}
+	}
+	return queries
+}
 
 // subKeys are the keys that say which kind of its type a destination is.
 var subKeys = map[string]string{"hangup": "cause", "application": "application"}
@@ -464,7 +506,7 @@ var destinationKinds = []destinationKind{
 	kind[ToDISA]("application", "disa"),
 	kind[ToContext]("application", "directory"),
 	kind[ToContext]("application", "voicemail"),
-	kind[toMail]("application", "fax_to_mail"),
+	kind[ToMail]("application", "fax_to_mail"),
 }
 
 // byName returns kinds in the order of their names: files add them in any order.

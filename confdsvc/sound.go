@@ -285,13 +285,8 @@ func soundIsUnused(ctx context.Context, c store.Conn, e *crud.Engine, s *Sound, 
 		uses = append(uses, "SELECT '"+use.title+"' AS title, "+use.column+" AS played, '' AS keys FROM "+use.table+" WHERE tenant_uuid = $1 AND "+use.column+
 			" IS NOT NULL")
 	}
-	for _, k := range e.Entities() {
-		if k.KeptBeside[destinationTable] != nil && placesIn(k.Of) != nil {
-			uses = append(uses, "SELECT '"+k.Title+"', '', d.keys FROM confd_destination d JOIN "+k.Table+" o ON o."+k.Keys[0]+" = d.of_"+k.Singular+"_"+k.Keys[0]+
-				" WHERE d.type = 'sound' AND o.tenant_uuid = $1")
-		}
-	}
-	found, err := store.Select[struct{ Title, Played, Keys string }](ctx, c, strings.Join(uses, " UNION ALL "), s.TenantUUID)
+	uses = append(uses, destinationsInTenant(e, "d.type = 'sound'")...)
+	found, err := store.Select[destinationInTenant](ctx, c, strings.Join(uses, " UNION ALL "), s.TenantUUID)
 	if err != nil {
 		return err
 	}

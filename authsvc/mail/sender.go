@@ -109,6 +109,21 @@ func (s *Sender) Test(ctx context.Context, address string) error {
 	return s.send(ctx, s.letter("", address, "Test of "+s.site, text), address, "")
 }
 
+// Fax sends a fax that was received at some time, as an attachment. One attempt: see ErrTemporary. The text of an error does not hold the address.
+func (s *Sender) Fax(ctx context.Context, address, text, name string, tiff io.Reader) error {
+	if !s.Enabled() {
+		return ErrNotConfigured
+	}
+	if err := (Recipient{Address: address}).check(); err != nil {
+		return err
+	}
+	m := s.letter("", address, "Fax", text)
+	if err := m.AttachReader(name, tiff, gomail.WithFileContentType("image/tiff")); err != nil {
+		return fmt.Errorf("attaching a fax: %w", err)
+	}
+	return s.send(ctx, m, address, address)
+}
+
 // mail sends a mail with a link, which has a UUID and a token.
 func (s *Sender) mail(ctx context.Context, what string, to Recipient, id, token string, of func() (mailTemplate, string, time.Duration)) error {
 	if !s.Enabled() {
