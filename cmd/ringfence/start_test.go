@@ -124,7 +124,7 @@ func TestEmptyVariables(t *testing.T) {
 // Every character of a password or a path is taken literally.
 func TestVariablesAreTakenLiterally(t *testing.T) {
 	password := `a{env.HOME}$HOME {$HOME}"'\ b` + "`"
-	data := filepath.Join(t.TempDir(), `the data of $HOME, Zoë`)
+	data := filepath.Join(t.TempDir(), `$HOME, Zoë`)
 	p := gatewaytest.Start(t, gatewaytest.Settings{Env: []string{
 		"RINGFENCE_ADMIN_PASSWORD=" + password, "RINGFENCE_ADMIN_USERNAME=Zoë", "RINGFENCE_DATA=" + data,
 	}})
