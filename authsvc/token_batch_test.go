@@ -74,7 +74,7 @@ func TestLookUpsShareStatements(t *testing.T) {
 		before := l.asked.Load()
 		var work sync.WaitGroup
 		begin := make(chan struct{}) // for all at once, however long it takes to make them
-		const times = 40 // of each token, and as many of unknown ones
+		const times = 40             // of each token, and as many of unknown ones
 		for i, one := range all {
 			for n := range times {
 				work.Go(func() {
