@@ -6,7 +6,13 @@ import { trouble } from './form.js';
 
 const at = (one, ...values) => one.service.prefix + fill(one.path, ...values);
 const time = (text) => h('time', { datetime: text }, moment(text));
-const lines = (text) => text.split('\n').map((line, i) => [i > 0 && h('br'), line]);
+// What is told has paths, which are long words.
+const lines = (text) =>
+	h(
+		'div',
+		{ class: 'told' },
+		text.split('\n').map((line, i) => [i > 0 && h('br'), line]),
+	);
 
 const states = { problem: ['Problem', 'bad'], warning: ['Warning', 'warn'], ok: ['Well', 'good'] };
 const bad = ['problem', 'warning'];
