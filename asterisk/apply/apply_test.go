@@ -461,7 +461,9 @@ func TestExecute(t *testing.T) {
 	}
 	var got []string
 	for _, a := range s.Actions() {
-		got = append(got, a.Get("Action")+" "+a.Get("Module")+a.Get("Command"))
+		if a.Get("Action") != "DBGetTree" { // the state of users is read beside, when the connection is made
+			got = append(got, a.Get("Action")+" "+a.Get("Module")+a.Get("Command"))
+		}
 	}
 	if want := []string{"Reload ", "Reload pbx_config", "Reload app_queue.so", "Reload res_musiconhold", "Command core restart now"}; !slices.Equal(got, want) {
 		t.Errorf("actions %q, want %q", got, want)
