@@ -24,11 +24,11 @@ var destinations = map[string]func(p *plan, tenantUUID string, d *confdsvc.Desti
 	"application:disa":          with(toDISA),
 	"application:callback_disa": with(toCallback),
 	"application:directory": with(func(p *plan, tenantUUID string, to *confdsvc.ToContext) []step {
-		return inContext(p, tenantUUID, to.Context, "Directory", "%[1]s,%[1]s")
+		return inContext(p, tenantUUID, to.Context, "Directory", to.Context+",%s")
 	}),
 	"application:fax_to_mail": with(toFax),
 	"application:voicemail": with(func(p *plan, tenantUUID string, to *confdsvc.ToContext) []step {
-		return inContext(p, tenantUUID, to.Context, "VoiceMailMain", "@%[1]s")
+		return inContext(p, tenantUUID, to.Context, "VoiceMailMain", "@"+to.Context)
 	}),
 }
 
@@ -115,10 +115,11 @@ func tone(app string, seconds *float64, cause string) []step {
 
 // toExtension dials a number in a context of the tenant's own.
 func toExtension(p *plan, tenantUUID string, to *confdsvc.ToExtension) []step {
-	if p.contextOf(tenantUUID, to.Context) == nil || !conf.IsExten(to.Exten) || !p.reaches(to.Context, to.Exten) {
+	in := p.contextOf(tenantUUID, to.Context)
+	if in == nil || !conf.IsExten(to.Exten) || !p.reaches(in.Name, to.Exten) {
 		return nil
 	}
-	return []step{{"Goto", to.Context + "," + to.Exten + ",1"}}
+	return []step{{"Goto", in.Name + "," + to.Exten + ",1"}}
 }
 
 // soundForm is the name of a sound below Asterisk's own folder of sounds: a whole path could be that of somebody's messages, and an
@@ -224,7 +225,7 @@ func toDISA(p *plan, tenantUUID string, to *confdsvc.ToDISA) []step {
 	if to.PIN == nil || !isDigits(*to.PIN) {
 		return nil
 	}
-	return inContext(p, tenantUUID, to.Context, "DISA", *to.PIN+",%[1]s")
+	return inContext(p, tenantUUID, to.Context, "DISA", *to.PIN+",%s")
 }
 
 // toFax receives a fax, of which the gateway then sends the file. Its name says whose it is, and not the address: nothing that a caller sends decides
@@ -244,17 +245,18 @@ func toFax(p *plan, tenantUUID string, to *confdsvc.ToMail) []step {
 
 // toCallback calls users back, and lets them dial in a context of the tenant's own. Without a PIN it is their telephone that says who they are.
 func toCallback(p *plan, tenantUUID string, to *confdsvc.ToDISA) []step {
+	in := p.contextOf(tenantUUID, to.Context)
 	called := func(u *confdsvc.User) bool {
-		return p.users[u.ID] != nil && u.TenantUUID == tenantUUID && mobileOf(u) != "" && p.reaches(to.Context, mobileOf(u))
+		return p.users[u.ID] != nil && u.TenantUUID == tenantUUID && mobileOf(u) != "" && p.reaches(in.Name, mobileOf(u))
 	}
-	if p.contextOf(tenantUUID, to.Context) == nil || to.PIN != nil && !isDigits(*to.PIN) || !slices.ContainsFunc(p.Users, called) {
+	if in == nil || to.PIN != nil && !isDigits(*to.PIN) || !slices.ContainsFunc(p.Users, called) {
 		return nil
 	}
 	pin := "no-password"
 	if to.PIN != nil {
 		pin = *to.PIN
 	}
-	return []step{{"Set", "RINGFENCE_PIN=" + pin}, {"Set", "RINGFENCE_CONTEXT=" + to.Context}, {"Goto", "ringfence-callback,s,1"}}
+	return []step{{"Set", "RINGFENCE_PIN=" + pin}, {"Set", "RINGFENCE_CONTEXT=" + in.Name}, {"Goto", "ringfence-callback,s,1"}}
 }
 
 // byEnd is how many digits at the end of a number say whose mobile number it is: before them carriers write a country in several ways.
@@ -285,10 +287,11 @@ func writeMobiles(p *plan, w *conf.Writer) {
 	p.writeEntries(w, all)
 }
 
-// inContext runs an application with a context of the tenant's own.
+// inContext runs an application in a context of the tenant's own, of which %s in its arguments is the section.
 func inContext(p *plan, tenantUUID, in, app, args string) []step {
-	if p.contextOf(tenantUUID, in) == nil {
+	c := p.contextOf(tenantUUID, in)
+	if c == nil {
 		return nil
 	}
-	return []step{{"Answer", ""}, {app, fmt.Sprintf(args, in)}, {"Hangup", ""}}
+	return []step{{"Answer", ""}, {app, strings.ReplaceAll(args, "%s", c.Name)}, {"Hangup", ""}}
 }

@@ -118,7 +118,7 @@ func writeContexts(p *plan, w *conf.Writer) {
 	w.Section(featureContext)
 	p.writeEntries(w, p.entries[featureContext])
 	for _, name := range slices.Sorted(maps.Keys(p.entries)) {
-		if strings.HasPrefix(name, "ringfence-") {
+		if strings.HasPrefix(name, "ringfence-") && p.contexts[name] == nil {
 			w.Section(name)
 			p.writeEntries(w, p.entries[name])
 		}

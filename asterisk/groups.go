@@ -56,8 +56,8 @@ type memberNumber struct {
 func (p *plan) numbersOf(g *confdsvc.Group) (all []memberNumber) {
 	contexts := map[string][]string{} // by number
 	for _, n := range g.Members.Extensions {
-		isNumber := conf.IsExten(n.Exten) && !strings.HasPrefix(n.Exten, "_")
-		if !isNumber || slices.Contains(contexts[n.Exten], n.Context) || p.contextOf(g.TenantUUID, n.Context) == nil || !p.reaches(n.Context, n.Exten) {
+		isNumber, in := conf.IsExten(n.Exten) && !strings.HasPrefix(n.Exten, "_"), p.contextOf(g.TenantUUID, n.Context)
+		if !isNumber || slices.Contains(contexts[n.Exten], n.Context) || in == nil || !p.reaches(in.Name, n.Exten) {
 			continue
 		}
 		contexts[n.Exten] = append(contexts[n.Exten], n.Context)
@@ -141,7 +141,7 @@ func writeGroupNumbers(p *plan, w *conf.Writer) {
 			if g.IgnoreForward {
 				steps = append(steps, step{"Set", "__RINGFENCE_NO_FORWARD=1"})
 			}
-			p.writeEntry(w, entry{exten: n.name, steps: append(steps, step{"Goto", n.Context + "," + n.Exten + ",1"})})
+			p.writeEntry(w, entry{exten: n.name, steps: append(steps, step{"Goto", section(n.Context) + "," + n.Exten + ",1"})})
 		}
 	}
 }

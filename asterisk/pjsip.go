@@ -190,7 +190,7 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	} else {
 		p.beginEndpoint(w, named, e, true, in)
 	}
-	if value, typed := e.Endpoint.Last("context"); typed && value != in {
+	if value, typed := e.Endpoint.Last("context"); typed && section(value) != in {
 		omit("context", notTheirs)
 	}
 	number := conf.CallerID{Number: p.callerID(e, u).Number}
@@ -241,7 +241,7 @@ func (p *plan) beginEndpoint(w *conf.Writer, named leftout.Omission, e *confdsvc
 		case typed && p.contextOf(e.TenantUUID, value) == nil:
 			p.optionOf(named, "endpoint_section_options.")(name, notTheirs)
 		case typed:
-			w.Set(name, value)
+			w.Set(name, section(value))
 		}
 	}
 }
@@ -329,8 +329,9 @@ var apart = []string{
 
 // dialsIn returns the context in which a line dials: the one that its endpoint names, if it is the tenant's own, or the line's.
 func (p *plan) dialsIn(l *confdsvc.Line, e *confdsvc.EndpointSIP) string {
-	if name, _ := e.Endpoint.Last("context"); p.contextOf(l.TenantUUID, name) != nil {
-		return name
+	name, _ := e.Endpoint.Last("context")
+	if c := p.contextOf(l.TenantUUID, name); c != nil {
+		return c.Name
 	}
 	return l.Context
 }

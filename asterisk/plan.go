@@ -18,7 +18,7 @@ type plan struct {
 	*confdsvc.Snapshot
 	options Options
 
-	contexts     map[string]*confdsvc.Context // by name
+	contexts     map[string]*confdsvc.Context // by the names of their sections
 	contextIDs   map[confdsvc.ID]*confdsvc.Context
 	users        map[confdsvc.ID]*confdsvc.User
 	lines        map[confdsvc.ID]*confdsvc.Line
@@ -100,6 +100,7 @@ func (p *plan) leave(o leftout.Omission, why string) {
 const disabled = "it is disabled"
 
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
+	s = withSections(s)
 	p := &plan{
 		Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{},
 		leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}, parking: map[string][]*confdsvc.ParkingLot{},
@@ -224,10 +225,10 @@ func (p *plan) contextFault(c *confdsvc.Context) string {
 	switch {
 	case !c.Enabled:
 		return disabled
-	case slices.Contains(ownNames, strings.ToLower(c.Name)):
+	case !conf.IsSectionName(c.Name):
 		return kept(c.Name)
 	}
-	return cmp.Or(wrongName(c.Name), p.taken(c.Name, "extensions.conf"))
+	return p.taken(c.Name, "extensions.conf")
 }
 
 func scheduleFault(s *confdsvc.Schedule) string {
@@ -240,7 +241,7 @@ func scheduleFault(s *confdsvc.Schedule) string {
 // placeFault is the fault of an object in a context that does not work.
 func (p *plan) placeFault(tenantUUID, context string) string {
 	if p.contextOf(tenantUUID, context) == nil {
-		return "its context " + strconv.Quote(context) + " is disabled or left out, or another tenant's"
+		return "its context " + strconv.Quote(strings.TrimPrefix(context, renamed)) + " is disabled or left out, or another tenant's"
 	}
 	return ""
 }
@@ -261,6 +262,8 @@ func (p *plan) voicemailFault(v *confdsvc.Voicemail) string {
 		return disabled
 	case !isDigits(v.Number):
 		return "its number is more than digits"
+	case slices.Contains([]string{"general", "zonemessages"}, strings.ToLower(v.Context)):
+		return "its context has the name of a section that voicemail.conf keeps for something else"
 	}
 	return cmp.Or(p.placeFault(v.TenantUUID, v.Context), p.taken(v.Context, "voicemail.conf"), p.taken(mailbox(v), "voicemail.conf"))
 }
@@ -276,12 +279,61 @@ func (p *plan) musicFault(m *confdsvc.MOH) string {
 	return cmp.Or(wrongName(m.Name), p.taken(m.Name, "musiconhold.conf"))
 }
 
-// ownNames are sections that extensions.conf, voicemail.conf or the generator keep for themselves, beside those that no object can have.
-var ownNames = []string{"globals", "zonemessages", "usersharedlines", featureContext}
+// ownNames are sections that extensions.conf or the generator keep for themselves, beside those that no object can have.
+var ownNames = []string{"globals", "usersharedlines", featureContext}
 
-// contextOf returns a tenant's own context, or nil if there is none that works.
+// renamed begins the sections of contexts that cannot have their own names there. The library takes it away again, for mailboxes.
+const renamed = "ringfence-context-"
+
+// section returns the name of a context in the dialplan: its own one, unless that is kept for something else. A name that it has returned stays.
+func section(context string) string {
+	if (confdsvc.IsReserved(context) || slices.Contains(ownNames, strings.ToLower(context))) && !strings.HasPrefix(context, renamed) {
+		return renamed + context
+	}
+	return context
+}
+
+// withSections returns a snapshot in which contexts, and what is in them, name the sections of the dialplan. Voicemails keep the names of their
+// contexts, which are folders too; what names a context otherwise finds it by [plan.contextOf].
+func withSections(s *confdsvc.Snapshot) *confdsvc.Snapshot {
+	if !slices.ContainsFunc(s.Contexts, func(c *confdsvc.Context) bool { return section(c.Name) != c.Name }) {
+		return s
+	}
+	own := *s
+	own.Contexts = each(s.Contexts, func(c *confdsvc.Context) { c.Name = section(c.Name) })
+	own.Lines = each(s.Lines, func(l *confdsvc.Line) { l.Context = section(l.Context) })
+	own.Extensions = each(s.Extensions, func(x *confdsvc.Extension) { x.Context = section(x.Context) })
+	own.Trunks = each(s.Trunks, func(t *confdsvc.Trunk) {
+		if t.Context != nil {
+			t.Context = new(section(*t.Context))
+		}
+	})
+	own.Emergencies = each(s.Emergencies, func(n *confdsvc.EmergencyNumber) {
+		if n.Context != nil {
+			n.Context = new(section(*n.Context))
+		}
+	})
+	own.Customs = each(s.Customs, func(c *confdsvc.EndpointCustom) {
+		if m := localForm.FindStringSubmatch(c.Interface); m != nil {
+			c.Interface = "Local/" + m[1] + "@" + section(m[2])
+		}
+	})
+	return &own
+}
+
+// each returns copies of objects that are changed.
+func each[T any](objects []*T, change func(o *T)) (copies []*T) {
+	for _, o := range objects {
+		one := *o
+		change(&one)
+		copies = append(copies, &one)
+	}
+	return copies
+}
+
+// contextOf returns a tenant's own context, or nil if there is none that works. Its name is that of its section.
 func (p *plan) contextOf(tenantUUID, name string) *confdsvc.Context {
-	if c := p.contexts[name]; c != nil && c.TenantUUID == tenantUUID {
+	if c := p.contexts[section(name)]; c != nil && c.TenantUUID == tenantUUID {
 		return c
 	}
 	return nil

@@ -242,6 +242,8 @@ func (p *plan) writeQueueOptions(w *conf.Writer, q *confdsvc.Queue) {
 			omit(name, "calls are recorded as their users say")
 		case name == "context" && p.contextOf(q.TenantUUID, value) == nil:
 			omit(name, notTheirs)
+		case name == "context":
+			w.Set(name, section(value))
 		case slices.Contains(soundOptions, name):
 			if sounds := p.soundsOf(q.TenantUUID, value); sounds != "" {
 				w.Set(name, sounds)

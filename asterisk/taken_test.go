@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/asterisk/check"
+	"github.com/ringfence/ringfence/confdsvc"
 )
 
 // What has the name of a section that somebody wrote by hand is left out, with the place of that one: Asterisk would load neither.
@@ -102,6 +103,119 @@ func TestTwoHandWrittenSections(t *testing.T) {
 	if _, faults := asterisk.ReadTaken(etc); len(faults) != 1 || !strings.Contains(faults[0].String(), "pjsip.conf (trunk): Asterisk loads nothing of the type endpoint, of nobody") {
 		t.Errorf("faults %v", faults)
 	}
+}
+
+// nameInside gives the company's inner context another name, as an import of another platform may bring it.
+func nameInside(s *confdsvc.Snapshot, name string) {
+	s.Contexts[0].Name = name
+	for _, l := range s.Lines {
+		if l.Context == inside {
+			l.Context = name
+		}
+	}
+	for _, x := range s.Extensions {
+		if x.Context == inside {
+			x.Context = name
+		}
+	}
+	for _, v := range s.Voicemails {
+		v.Context = name
+	}
+}
+
+// A context whose name the dialplan keeps for something else has a section of another name, and all that leads there leads to that. Its mailboxes stay
+// in the folder of its own name.
+func TestContextsOfReservedNames(t *testing.T) {
+	linesOf := func(name string) ([]string, asterisk.Files) {
+		s := company(t)
+		addCalls(t, s)
+		addTeams(t, s)
+		for i, leads := range []string{
+			`"type": "extension", "exten": "101"`, `"type": "application", "application": "disa", "pin": "12"`,
+			`"type": "application", "application": "callback_disa", "pin": null`, `"type": "application", "application": "directory"`,
+			`"type": "application", "application": "voicemail"`, `"type": "voicemail", "voicemail_id": 1, "other": 1`,
+		} {
+			d := *to(t, `{`+leads+`, "context": "`+name+`"}`)
+			s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: confdsvc.ID(10 + i), TenantUUID: acme, Destination: d})
+		}
+		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 90, TenantUUID: acme, Exten: "0612345678", Context: inside, Enabled: true})
+		s.LineExtensions[3] = append(s.LineExtensions[3], 90)
+		s.Users[1].MobilePhoneNumber = new("0612345678")
+		s.Groups[0].Members.Extensions = []confdsvc.GroupNumber{{Exten: "102", Context: name}}
+		s.Queues = []*confdsvc.Queue{read[confdsvc.Queue](t, `{"id": 1, "tenant_uuid": "`+acme+`", "name": "support", "enabled": true, "options": [["context", "`+name+`"]]}`)}
+		s.Lines = append(s.Lines, &confdsvc.Line{ID: 4, TenantUUID: acme, Context: inside})
+		s.Customs = []*confdsvc.EndpointCustom{{ID: 1, TenantUUID: acme, Interface: "Local/102@" + name, Enabled: true}}
+		s.LineCustom, s.LineUsers[4], s.UserLines[2] = map[confdsvc.ID]confdsvc.ID{4: 1}, []confdsvc.ID{2}, []confdsvc.ID{3, 4}
+		s.Endpoints[0].Endpoint.V = append(s.Endpoints[0].Endpoint.V, []string{"context", name}, []string{"subscribe_context", name})
+		s.Includes = map[confdsvc.ID][]confdsvc.ID{2: {1}}
+		nameInside(s, name)
+		files := generate(t, s)
+		var all []string
+		for _, file := range []string{"extensions.conf", "pjsip.conf", "queues.conf", "res_parking.conf"} {
+			text := files[file]
+			if file == "extensions.conf" {
+				text = withoutLibrary(t, text)
+			}
+			all = append(all, strings.Split(string(text), "\n")...)
+		}
+		slices.Sort(all)
+		return all, files
+	}
+	usual, _ := linesOf(inside)
+	if n := strings.Count(strings.Join(usual, "\n"), inside); n < 20 {
+		t.Fatalf("the company names its context %d times", n)
+	}
+	for _, name := range []string{"default", "Anonymous", "xivo-features", "ringfence-users", "globals"} {
+		got, files := linesOf(name)
+		var want []string
+		for _, line := range usual {
+			line = strings.ReplaceAll(line, inside, "ringfence-context-"+name)
+			for _, box := range []string{"101@", "VoiceMailMain(@", "Directory("} {
+				line = strings.ReplaceAll(line, box+"ringfence-context-"+name, box+name)
+			}
+			want = append(want, line)
+		}
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			without := func(all, some []string) []string {
+				return slices.DeleteFunc(slices.Clone(all), func(line string) bool { return slices.Contains(some, line) })
+			}
+			t.Errorf("%s has %q\nand lacks %q", name, without(got, want), without(want, got))
+		}
+		if !strings.Contains(string(files["voicemail.conf"]), "\n["+name+"]\n101 => ") {
+			t.Errorf("%s: %s", name, files["voicemail.conf"])
+		}
+	}
+}
+
+// A real Asterisk takes calls in a context of such a name, and has its mailboxes.
+func TestRealReservedContext(t *testing.T) {
+	s := office(t)
+	nameInside(s, "default")
+	a := startReal(t, s)
+	a.apply()
+	a.clean("the first apply")
+	alice, bobPhone := a.phone(t, "alice"), a.phone(t, "bob")
+	if _, got := alice.dial("102"); got != 200 {
+		t.Fatalf("Alice calls Bob: %d", got)
+	}
+	bobPhone.saw("rings")
+	alice.hangUpAll()
+	a.idle()
+	if _, got := alice.dial("*96104"); got != 200 {
+		t.Fatalf("Alice leaves Dave a message: %d", got)
+	}
+	wait(t, "the folder of Dave's mailbox", func() bool {
+		found, _ := filepath.Glob(filepath.Join(a.dir, "spool/voicemail/default/104/*"))
+		return len(found) > 0
+	}, a.log)
+	alice.hangUpAll()
+	a.idle()
+	if _, got := alice.dial("*36"); got != 200 {
+		t.Errorf("Alice looks for a name: %d", got)
+	}
+	alice.hangUpAll()
+	a.idle()
 }
 
 // A real Asterisk goes on with everybody else's telephones if a hand-written section has the name of one.

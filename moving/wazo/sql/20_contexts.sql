@@ -28,9 +28,6 @@ SELECT c.id, c.uuid, c.tenant_uuid, c.name, coalesce(nullif(c.displayname, ''), 
     c.description, c.commented = '0'
 FROM w_context c;
 
--- decide has a name that Asterisk keeps for something else: its numbers and lines are here, and in no file of Asterisk's
-SELECT tenant_uuid, name FROM confd_context WHERE name IN ('default', 'general', 'global', 'globals', 'system', 'default_outbound_endpoint');
-
 -- leave contextinclude because one of the contexts is not there, or they are of different tenants
 SELECT i.rowid, c.tenant_uuid, i.context || ' includes ' || i.include FROM w_contextinclude i
 LEFT JOIN w_context c ON c.name = i.context LEFT JOIN w_context o ON o.name = i.include
