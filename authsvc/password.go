@@ -71,7 +71,8 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	if err := s.guessPassword(ctx, r, k, body.Old); err != nil {
 		return err
 	}
-	if err := s.secondFactor(ctx, r, u.UUID, body.OTP); err != nil {
+	factor, err := s.secondFactor(ctx, r, u.UUID, body.OTP)
+	if err != nil {
 		return err
 	}
 	hash, err := s.hasher.Hash(ctx, body.New)
@@ -80,7 +81,7 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	}
 	p := r.Principal()
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		if err := s.unchangedUser(ctx, tx, r, u.UUID); err != nil {
+		if err := firstError(s.unchangedUser(ctx, tx, r, u.UUID), stillProved(ctx, tx, u.UUID, factor)); err != nil {
 			return err
 		}
 		// The caller's session stays if it is the user's own.

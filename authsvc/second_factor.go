@@ -22,8 +22,9 @@ import (
 )
 
 // A second factor is a secret from which an application on the user's telephone makes a code every 30 seconds (RFC 6238). Once it is in
-// force, a password alone lets its user in nowhere, whichever backend has checked it. Only the user makes one, and confirms it with a code; it
-// ends by a code too, or by somebody who may act on the user. What changes the password leaves it as it is.
+// force, a password alone lets its user in nowhere, whichever backend has checked it. Only the user makes one, with the password, so that a stolen
+// session cannot lock them out, and confirms it with a code; it ends by a code too, or by somebody who may act on the user. What changes the
+// password leaves it as it is.
 //
 // Each code counts once: a code of the step of the last one, or of a step before, is refused. Wrong codes are counted for the user, whichever
 // login was typed, and wherever codes are taken, beside those that the login counts.
@@ -43,6 +44,7 @@ type SecondFactor struct {
 
 type newSecondFactor struct {
 	Password string `json:"password" maxLength:"1024"`
+	Login    string `json:"login" maxLength:"512" example:"alice"`
 }
 
 type madeSecondFactor struct {
@@ -66,7 +68,7 @@ func (s *Service) secondFactorOperations() []rest.Operation {
 	read.Reply, read.Statuses = rest.SchemaOf[SecondFactor](), []int{http.StatusNotFound}
 	create := operation(http.MethodPost, "create", "create_second_factor", "Make a second factor for oneself",
 		"Returns a new secret, which counts once a PUT has confirmed it with a code. A secret that was not confirmed is replaced.", s.createSecondFactor)
-	create.Body, create.Reply = rest.SchemaOf[newSecondFactor](), rest.SchemaOf[madeSecondFactor]()
+	create.Body, create.Reply = rest.SchemaOf[newSecondFactor]().Exemplified(`{"password":"correct-horse"}`), rest.SchemaOf[madeSecondFactor]()
 	create.Statuses = []int{http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests}
 	update := operation(http.MethodPut, "update", "update_second_factor", "Confirm or remove one's own second factor, with a code",
 		"Confirming returns the recovery codes. A code counts once, here and at logins.", s.changeSecondFactor)
@@ -117,18 +119,29 @@ func needsCode(message string) error {
 	return apierr.New(apierr.Unauthorized, "%s", message).Named("second-factor-required")
 }
 
-// secondFactor refuses who has proved a user's password and not the second factor that is in force.
-func (s *Service) secondFactor(ctx context.Context, r *rest.Request, user, code string) error {
+// secondFactor refuses who has proved a user's password and not the second factor that is in force. It returns what stillProved asks for: the
+// second factor that was proved, or nil if there is none.
+func (s *Service) secondFactor(ctx context.Context, r *rest.Request, user, code string) (proved []byte, err error) {
 	f, err := factorOf(ctx, s.db, user)
 	switch {
 	case notFound(err), err == nil && !f.Confirmed:
-		return nil
+		return nil, nil
 	case err != nil:
-		return err
+		return nil, err
 	case code == "":
-		return errNoCode
+		return nil, errNoCode
 	}
-	return s.proveCode(ctx, r, f, code, func(context.Context, store.Conn) error { return nil })
+	return f.Sealed, s.proveCode(ctx, r, f, code, func(context.Context, store.Conn) error { return nil })
+}
+
+// stillProved refuses, in the transaction that does what a password and a second factor were proved for, if another second factor has come in
+// force since.
+func stillProved(ctx context.Context, tx store.Conn, user string, proved []byte) error {
+	n, err := store.Get[int](ctx, tx, `SELECT count(*) FROM auth_second_factor WHERE user_uuid = $1 AND confirmed AND sealed IS DISTINCT FROM $2`, user, proved)
+	if err == nil && n > 0 {
+		err = errNoCode
+	}
+	return err
 }
 
 // proveCode uses a code up and, in the same transaction, does what it is for. A code that is wrong counts as a guess.
@@ -238,14 +251,8 @@ func (s *Service) createSecondFactor(ctx context.Context, r *rest.Request) (rest
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	k, err := credentialOf(ctx, s.db, u.UUID)
-	if err != nil {
+	if err := wrong("password", "Is not your password", s.proveOwn(ctx, r, u, body)); err != nil {
 		return rest.Reply{}, err
-	}
-	if k.Method == nativeMethod {
-		if err := wrong("password", "Is not your password", s.guessPassword(ctx, r, k, body.Password)); err != nil {
-			return rest.Reply{}, err
-		}
 	}
 	secret := make([]byte, secretBytes)
 	rand.Read(secret) // never fails
@@ -267,12 +274,42 @@ func (s *Service) createSecondFactor(ctx context.Context, r *rest.Request) (rest
 		return rest.Reply{}, err
 	}
 	text := base32.StdEncoding.EncodeToString(secret)
+	uri := url.URL{Scheme: "otpauth", Host: "totp", Path: "/Ringfence:" + nameOf(u), RawQuery: url.Values{"secret": {text}, "issuer": {"Ringfence"}}.Encode()}
+	return rest.Reply{Body: madeSecondFactor{text, uri.String()}}, nil
+}
+
+// proveOwn refuses, as errNoLogin does, a password that is not the user's. One that is not kept here is checked as at a login, by the backends.
+func (s *Service) proveOwn(ctx context.Context, r *rest.Request, u *User, body newSecondFactor) error {
+	if body.Password == "" {
+		return errNoLogin()
+	}
+	k, err := credentialOf(ctx, s.db, u.UUID)
+	if err != nil {
+		return err
+	}
+	if k.Method == nativeMethod && k.PasswordHash != nil {
+		return s.guessPassword(ctx, r, k, body.Password)
+	}
+	a := Attempt{Login: body.Login, Password: body.Password, TenantUUID: k.TenantUUID}
+	if a.Login == "" {
+		a.Login = nameOf(u)
+	}
+	return s.guardedLogin(ctx, a, s.clientNetwork(r.HTTP), func() error {
+		id, _, err := s.logIn(ctx, a)
+		if err == nil && id.UserUUID != u.UUID {
+			err = errNoLogin()
+		}
+		return err
+	})
+}
+
+// nameOf returns the name by which a user logs in: the username, or an address.
+func nameOf(u *User) string {
 	name := orEmpty(u.Username)
 	if name == "" && len(u.Emails) > 0 {
 		name = u.Emails[0].Address
 	}
-	uri := url.URL{Scheme: "otpauth", Host: "totp", Path: "/Ringfence:" + name, RawQuery: url.Values{"secret": {text}, "issuer": {"Ringfence"}}.Encode()}
-	return rest.Reply{Body: madeSecondFactor{text, uri.String()}}, nil
+	return name
 }
 
 func errInForce() error {
@@ -315,8 +352,12 @@ func (s *Service) changeSecondFactor(ctx context.Context, r *rest.Request) (rest
 	return rest.Reply{Body: now}, wrong("otp", "Is not a code that counts now: it is wrong, or it was used already", err)
 }
 
-// confirmFactor puts a second factor in force, and returns its recovery codes.
+// confirmFactor puts a second factor in force, and returns its recovery codes. It reads the user's sessions, for stillProved: of a login without
+// the factor and a confirmation that run at once, one sees the other, or the database runs one of them again.
 func confirmFactor(ctx context.Context, tx store.Conn, r *rest.Request, f factor) (SecondFactor, error) {
+	if _, err := store.Get[int](ctx, tx, `SELECT count(*) FROM auth_token WHERE user_uuid = $1`, f.UserUUID); err != nil {
+		return SecondFactor{}, err
+	}
 	n, err := tx.Exec(ctx, `UPDATE auth_second_factor SET confirmed = true WHERE user_uuid = $1 AND NOT confirmed`, f.UserUUID)
 	if err == nil && n == 0 {
 		err = errInForce()

@@ -1,6 +1,7 @@
 package authsvc_test
 
 import (
+	"context"
 	"encoding/base32"
 	"fmt"
 	"net/url"
@@ -301,7 +302,7 @@ func TestResetsKeepTheSecondFactor(t *testing.T) {
 	})
 }
 
-// Whom a directory knows is asked for a code too, and for no password when they make the second factor.
+// Whom a directory knows is asked for a code too, and for the directory's password when they make the second factor: a session is not enough.
 func TestSecondFactorBehindADirectory(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		d := ldaptest.Start(t)
@@ -312,10 +313,60 @@ func TestSecondFactorBehindADirectory(t *testing.T) {
 		login := func(more string) resttest.Answer {
 			return s.do("POST", "/token", "", `{"tenant_id":"acme"`+more+`}`, resttest.Basic("alice", ldaptest.Password("alice")))
 		}
-		secret, _ := s.enrol(alice, login("").Want(200).Text("data.token"), "")
+		mine, at := login("").Want(200).Text("data.token"), "/users/"+alice+"/second_factor"
+		for _, body := range []string{
+			`{}`, `{"password":""}`, `{"password":"another","login":"alice"}`, fmt.Sprintf(`{"password":%q}`, ldaptest.Password("alice")),
+			fmt.Sprintf(`{"password":%q,"login":"bob"}`, ldaptest.Password("bob")), fmt.Sprintf(`{"password":%q,"login":"admin"}`, adminPassword),
+		} {
+			if a := s.do("POST", at, mine, body).Want(400); !strings.Contains(a.Body, "password") {
+				t.Errorf("%s is refused by %s", body, a.Body)
+			}
+		}
+		secret := s.do("POST", at, mine, fmt.Sprintf(`{"password":%q,"login":"alice"}`, ldaptest.Password("alice"))).Want(200).Text("secret")
+		s.do("PUT", at, mine, withCode(codeAt(t, secret, -1))).Want(200)
 		s.asked(login(""))
 		login(`,"otp":"` + codeAt(t, secret, 0) + `"`).Want(200)
 		s.fails(`{"tenant_id":"acme"}`, "alice", "another")
+	})
+}
+
+// slowRegister is a register that is asked for a while whether its entry still exists: between the check of a login and its session.
+type slowRegister struct {
+	register
+
+	asked, answer chan struct{}
+}
+
+func (r *slowRegister) Recheck(context.Context, authsvc.Identity) error {
+	r.asked <- struct{}{}
+	<-r.answer
+	return nil
+}
+
+// A login that was checked before a second factor came in force begins no session after that.
+func TestALoginIsOvertakenByASecondFactor(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		r := &slowRegister{asked: make(chan struct{}), answer: make(chan struct{})}
+		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), r})
+		eve, _, mine := s.account(s.admin(), "eve", ownFactor)
+		login := func() resttest.Answer {
+			return s.do("POST", "/token", "", `{"access_type":"offline","client_id":"c"}`, resttest.Basic("eve", "of the register"))
+		}
+		begun := make(chan resttest.Answer)
+		for _, want := range []int{200, 401} {
+			go func() { begun <- login() }()
+			<-r.asked
+			if want == 401 {
+				s.enrol(eve, mine, "secret of eve")
+			}
+			r.answer <- struct{}{}
+			if a := <-begun; a.Status != want {
+				t.Errorf("it is answered %s", a.Body)
+			} else if want == 401 {
+				s.asked(a)
+			}
+		}
 	})
 }
 

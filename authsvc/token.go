@@ -183,7 +183,8 @@ func (s *Service) identify(ctx context.Context, r *rest.Request, req *tokenReque
 			return err
 		}
 		l.UserUUID, l.Backend, l.hash, l.rehashed, l.by = id.UserUUID, backend, id.hash, id.rehashed, id.by
-		return s.secondFactor(ctx, r, id.UserUUID, req.OTP)
+		l.factor, err = s.secondFactor(ctx, r, id.UserUUID, req.OTP)
+		return err
 	})
 	if err != nil || req.AccessType != "offline" {
 		return err
@@ -230,6 +231,8 @@ type login struct {
 
 	hash, rehashed string    // of the password; see Identity
 	by             []voucher // for a way in that is not the password; see Identity
+	factor         []byte    // that was proved; see secondFactor
+	refreshed      bool      // by a refresh token, which goes on without a code
 }
 
 // issued is the result of a login beside the token.
@@ -250,6 +253,11 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 		}
 		if err := s.stillEnters(ctx, tx, l); err != nil {
 			return err
+		}
+		if !l.refreshed {
+			if err := stillProved(ctx, tx, l.UserUUID, l.factor); err != nil {
+				return err
+			}
 		}
 		if l.offline != nil {
 			var ended []tokenOf

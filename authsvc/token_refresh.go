@@ -238,6 +238,6 @@ func (s *Service) refreshLogin(ctx context.Context, value, clientID string, l *l
 	if ok, err := s.entryStands(ctx, s.db, f.UserUUID, f.Backend); err != nil || !ok {
 		return firstError(err, errNoLogin())
 	}
-	l.UserUUID, l.RefreshUUID, l.Mobile, l.Backend = f.UserUUID, f.UUID, f.Mobile, f.Backend
+	l.UserUUID, l.RefreshUUID, l.Mobile, l.Backend, l.refreshed = f.UserUUID, f.UUID, f.Mobile, f.Backend, true
 	return nil
 }
