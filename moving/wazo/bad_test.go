@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -208,6 +211,71 @@ func TestManyWrongRows(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Much of one table is read as a stream, and its rows that are wrong cost no memory each.
+func TestMuchOfOneTable(t *testing.T) {
+	const many = 300_000
+	text := sampleText(t)
+	var wrong strings.Builder
+	for i := range many { // auth_policy: uuid, name, description, tenant_uuid, config_managed, slug, shared
+		fmt.Fprintf(&wrong, "%d\tPolicy\t%0300d\t%s\tf\tslug\tf\n", i, i, fournier)
+	}
+	file := filepath.Join(t.TempDir(), "dump")
+	if err := os.WriteFile(file, []byte(rows(t, text, "auth_policy", strings.TrimSuffix(wrong.String(), "\n"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrong.Reset()
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	job := &wazo.Job{File: file}
+	defer job.Close()
+	if _, err := job.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapSys) - int64(before.HeapSys); grown > 100<<20 {
+		t.Errorf("%d MB more of memory", grown>>20)
+	}
+	listed := 0
+	for _, l := range job.Report.Left {
+		if l.Table == "auth_policy" {
+			listed++
+			if l.Of != many || l.Reason != "its uuid is no UUID" {
+				t.Fatalf("%+v", l)
+			}
+		}
+	}
+	i := slices.IndexFunc(job.Report.Tables, func(of wazo.Table) bool { return of.Name == "auth_policy" })
+	if listed != 1000 || job.Report.Tables[i].Left < many {
+		t.Errorf("%d are listed of %+v", listed, job.Report.Tables[i])
+	}
+}
+
+// A table with more rows than any company has is refused as soon as that is known.
+func TestTooMuchOfOneTable(t *testing.T) {
+	row := strings.Repeat("x", 1<<20) + "\n"
+	endless := io.MultiReader(strings.NewReader("COPY public.extensions (id) FROM stdin;\n"), &repeated{text: row})
+	var read int64
+	err := wazo.ReadCopies(endless, func(string, []string) (wazo.RowsOfTable, error) {
+		return func(row []*string) error { read += int64(len(*row[0])); return nil }, nil
+	}, nil)
+	if err == nil || !strings.Contains(err.Error(), "more rows than any company has") || read > wazo.MaxTable {
+		t.Errorf("%d bytes, %v", read, err)
+	}
+}
+
+// repeated reads a text again and again.
+type repeated struct {
+	text string
+	at   int
+}
+
+func (r *repeated) Read(into []byte) (int, error) {
+	n := copy(into, r.text[r.at:])
+	r.at = (r.at + n) % len(r.text)
+	return n, nil
 }
 
 // The same dump makes the same rows, whatever it came in.

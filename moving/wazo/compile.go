@@ -99,17 +99,10 @@ func (j *Job) fill(ctx context.Context, database string) (err error) {
 	}
 	read := func(text io.Reader) error {
 		return db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-			return (&spool{ctx: ctx, tx: tx, seen: map[string]bool{}, job: j}).fill(text)
+			return (&spool{ctx: ctx, tx: tx, seen: map[string]bool{}, told: map[[3]string]int64{}, job: j}).fill(text)
 		})
 	}
 	if err := j.rows(ctx, read); err != nil {
-		return err
-	}
-	masters, err := store.Get[int](ctx, db, `SELECT count(*) FROM w_auth_tenant WHERE uuid = parent_uuid`)
-	if err == nil && masters != 1 {
-		err = fmt.Errorf("the dump has %d tenants without one above, and must have one, the master tenant", masters)
-	}
-	if err != nil {
 		return err
 	}
 	keyFile := filepath.Join(j.folder, "sealing-key")
@@ -172,7 +165,7 @@ func run(ctx context.Context, tx store.Conn) error {
 		return err
 	}
 	for _, s := range []string{
-		`CREATE TABLE w_decide (nth integer PRIMARY KEY, tenant text, object text, reason text)`,
+		`CREATE TEMP TABLE w_decide (nth integer PRIMARY KEY, tenant text, object text, reason text, n integer NOT NULL DEFAULT 1)`,
 		`CREATE INDEX w_left_of ON w_left (source)`,
 	} {
 		if _, err := tx.Exec(ctx, s); err != nil {
@@ -207,10 +200,14 @@ func directed(statement string) []string {
 		if given {
 			columns, why = "id, tenant, object", sqlText(reason)
 		}
-		with := "WITH q (" + columns + ") AS MATERIALIZED (" + query + ") "
+		first := fmt.Sprintf("FROM (SELECT *, row_number() OVER (PARTITION BY reason ORDER BY rowid) AS nth FROM w_found) WHERE nth <= %d", toldOf)
 		return []string{
-			with + "INSERT INTO w_left (source, tenant, object, reason) SELECT '" + table + "', tenant, object, " + why + " FROM q",
-			with + "DELETE FROM w_" + table + " WHERE rowid IN (SELECT id FROM q)",
+			"INSERT INTO w_found (" + columns + ") " + query,
+			"INSERT INTO w_left (source, tenant, object, reason) SELECT '" + table + "', tenant, object, " + why + " " + first,
+			fmt.Sprintf("INSERT INTO w_left (source, reason, n) SELECT '%s', %s, count(*) - %[3]d FROM w_found GROUP BY reason HAVING count(*) > %[3]d",
+				table, why, toldOf),
+			"DELETE FROM w_" + table + " WHERE rowid IN (SELECT id FROM w_found)",
+			"DELETE FROM w_found",
 		}
 	case isDecide:
 		return []string{"WITH q (tenant, object) AS (" + query + ") INSERT INTO w_decide (tenant, object, reason) SELECT tenant, object, " +

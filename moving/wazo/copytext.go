@@ -15,6 +15,13 @@ import (
 // maxLine is the longest row that is kept, in bytes. Of a table that is not kept a row may have any length.
 const maxLine = 4 << 20
 
+// maxTable is how many bytes the rows of a table may have that is kept, with perRow for each beside its own: some ten times the largest table of 100,000
+// users. More would fill the disk for an hour, and no company has them.
+const (
+	maxTable = 1 << 30
+	perRow   = 100
+)
+
 // errCut says that a dump ends too early.
 var errCut = errors.New("the dump ends in the middle: it was cut, or is still being written")
 
@@ -74,7 +81,7 @@ func readCopies(text io.Reader, begin func(table string, columns []string) (rows
 // readRows reads rows up to the line \. that ends them.
 func readRows(in *bufio.Reader, columns int, take rowsOfTable) (n int64, err error) {
 	row := make([]*string, columns)
-	for ; ; n++ {
+	for size := 0; ; n++ {
 		line, err := lineOf(in, maxLine, take == nil)
 		if errors.Is(err, io.EOF) {
 			return n, errCut
@@ -87,6 +94,9 @@ func readRows(in *bufio.Reader, columns int, take rowsOfTable) (n int64, err err
 		}
 		if take == nil {
 			continue
+		}
+		if size += perRow + len(line); size > maxTable {
+			return n, errors.New("there are more rows than any company has, whose platform this program can move: is the dump what the platform's backup wrote?")
 		}
 		if err := fields(line, row); err != nil {
 			return n, err

@@ -93,8 +93,7 @@ func tellMended(ctx context.Context, tx store.Conn, m crud.Mended, n int64) erro
 	if m.Deleted {
 		where, source = "w_left", sourceOf(m.Table)
 	}
-	_, err := tx.Exec(ctx, "WITH RECURSIVE so (many) AS (SELECT 1 UNION ALL SELECT many + 1 FROM so WHERE many < $5) INSERT INTO "+where+
-		" (source, tenant, object, reason) SELECT $1, $2, $3, $4 FROM so", source, m.Tenant, m.Object, reason, n)
+	_, err := tx.Exec(ctx, "INSERT INTO "+where+" (source, tenant, object, reason, n) VALUES ($1, $2, $3, $4, $5)", source, m.Tenant, m.Object, reason, n)
 	return err
 }
 

@@ -38,7 +38,7 @@ func refuse(ctx context.Context, tx store.Conn) error {
 			}
 		}
 	}
-	if _, err := tx.Exec(ctx, `CREATE TABLE w_section (path text, key text, value text, PRIMARY KEY (path, key))`); err != nil {
+	if _, err := tx.Exec(ctx, `CREATE TEMP TABLE w_section (path text, key text, value text, PRIMARY KEY (path, key))`); err != nil {
 		return err
 	}
 	others, err := store.Select[option](ctx, tx, `SELECT 'asterisk_file_variable' AS source, v.rowid AS id,

@@ -155,7 +155,7 @@ const tenantName = `coalesce((SELECT coalesce(t.name, t.slug) FROM auth_tenant t
 
 // listed is the query of rows that are told of: the first of each table and reason, and how many there are, so that a report fits into memory.
 const listed = `SELECT source, ` + tenantName + ` AS tenant, coalesce(object, '') AS object, reason, n FROM (
-	SELECT rowid AS nth, %[1]s AS source, tenant, object, coalesce(reason, '') AS reason, count(*) OVER told AS n,
+	SELECT rowid AS nth, %[1]s AS source, tenant, object, coalesce(reason, '') AS reason, sum(n) OVER told AS n,
 		row_number() OVER (PARTITION BY %[1]s, reason ORDER BY rowid) AS place
 	FROM %[2]s WINDOW told AS (PARTITION BY %[1]s, reason)) WHERE place <= %[3]d`
 
@@ -180,7 +180,7 @@ func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 	if r.Policies, err = configuredPolicies(ctx, tx); err != nil {
 		return err
 	}
-	counted, err := store.Select[Written](ctx, tx, `SELECT source, '' AS tenant, count(*) AS n FROM w_left GROUP BY source`)
+	counted, err := store.Select[Written](ctx, tx, `SELECT source, '' AS tenant, sum(n) AS n FROM w_left GROUP BY source`)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 		return err
 	}
 	ours, err := store.Select[string](ctx, tx, `SELECT m.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) c
-		WHERE m.type = 'table' AND m.name NOT LIKE 'w\_%' ESCAPE '\' AND c.name = 'tenant_uuid' AND m.name <> 'row_count' ORDER BY m.name`)
+		WHERE m.type = 'table' AND c.name = 'tenant_uuid' AND m.name <> 'row_count' ORDER BY m.name`)
 	if err != nil {
 		return err
 	}

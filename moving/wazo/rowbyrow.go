@@ -46,7 +46,7 @@ func execute(ctx context.Context, tx store.Conn, statement string) error {
 			t.source = name
 		}
 	}
-	if _, err := tx.Exec(ctx, "CREATE TABLE w_trial ("+strings.Join(t.columns, ", ")+")"); err != nil {
+	if _, err := tx.Exec(ctx, "CREATE TEMP TABLE w_trial ("+strings.Join(t.columns, ", ")+")"); err != nil {
 		return err
 	}
 	n, err := tx.Exec(ctx, "INSERT INTO w_trial "+parts[4])

@@ -31,6 +31,8 @@ type spool struct {
 	// seen are the tables of the dump.
 	seen map[string]bool
 	job  *Job
+	// told counts what has become of rows, by the rows that tell has made so far, without their objects.
+	told map[[3]string]int64
 }
 
 // perStatement is how many values a statement inserts, about: SQLite's driver looks for each of them among all.
@@ -70,6 +72,18 @@ func (s *spool) fill(text io.Reader) error {
 	if err != nil {
 		return s.explain(err)
 	}
+	return s.complete()
+}
+
+// complete checks that the whole database was there, and leaves out what the platform's own would have refused.
+func (s *spool) complete() error {
+	for like, n := range s.told {
+		if n > toldOf {
+			if _, err := s.tx.Exec(s.ctx, "INSERT INTO "+like[0]+" (source, reason, n) VALUES ($1, $2, $3)", like[1], like[2], n-toldOf); err != nil {
+				return err
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		if tables[name].kept() && !s.seen[name] {
 			return fmt.Errorf("it has no table %s: it is not the whole database of the platform", name)
@@ -78,20 +92,28 @@ func (s *spool) fill(text io.Reader) error {
 			return err
 		}
 	}
-	return nil
+	masters, err := store.Get[int](s.ctx, s.tx, `SELECT count(*) FROM w_auth_tenant WHERE uuid = parent_uuid`)
+	if err == nil && masters != 1 {
+		err = fmt.Errorf("the dump has %d tenants without one above, and must have one, the master tenant", masters)
+	}
+	return err
 }
 
 // create makes the tables.
 func (s *spool) create() error {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		if t := tables[name]; t.kept() {
-			if _, err := s.tx.Exec(s.ctx, "CREATE TABLE w_"+name+" ("+quotedList(slices.Concat(t.columns, t.derived))+")"); err != nil {
+			if _, err := s.tx.Exec(s.ctx, "CREATE TEMP TABLE w_"+name+" ("+quotedList(slices.Concat(t.columns, t.derived))+")"); err != nil {
 				return err
 			}
 		}
 	}
-	for _, name := range []string{"w_left", "w_mended"} {
-		if _, err := s.tx.Exec(s.ctx, "CREATE TABLE "+name+" (source text, tenant text, object text, reason text)"); err != nil {
+	const told = " (source text, tenant text, object text, reason text, n integer NOT NULL DEFAULT 1)" // n: how many are alike
+	for _, sql := range []string{
+		"CREATE TEMP TABLE w_left" + told, "CREATE TEMP TABLE w_mended" + told,
+		"CREATE TEMP TABLE w_found (id integer, tenant text, object text, reason text)", // of one directive
+	} {
+		if _, err := s.tx.Exec(s.ctx, sql); err != nil {
 			return err
 		}
 	}
@@ -104,12 +126,9 @@ func (s *spool) distinct(t *table) error {
 		return nil
 	}
 	key, object := quotedList(t.key), `"`+strings.Join(t.key, `" || ' ' || "`)+`"`
-	for _, sql := range []string{
-		"CREATE INDEX w_key_" + t.name + " ON w_" + t.name + " (" + key + ")",
-		"INSERT INTO w_left (source, object, reason) SELECT '" + t.name + "', " + object + ", 'another row has its key' FROM w_" + t.name +
-			" WHERE rowid NOT IN (SELECT min(rowid) FROM w_" + t.name + " GROUP BY " + key + ")",
-		"DELETE FROM w_" + t.name + " WHERE rowid NOT IN (SELECT min(rowid) FROM w_" + t.name + " GROUP BY " + key + ")",
-	} {
+	again := fmt.Sprintf("-- leave %[1]s because another row has its key\nSELECT rowid, NULL, %[2]s FROM w_%[1]s "+
+		"WHERE rowid NOT IN (SELECT min(rowid) FROM w_%[1]s GROUP BY %[3]s)", t.name, object, key)
+	for _, sql := range append([]string{"CREATE INDEX w_key_" + t.name + " ON w_" + t.name + " (" + key + ")"}, directed(again)...) {
 		if _, err := s.tx.Exec(s.ctx, sql); err != nil {
 			return err
 		}
@@ -235,8 +254,15 @@ func blanked(text string, is func(r rune) bool) string {
 	}, text))
 }
 
-// tell notes what becomes of a row, which is named by its key.
+// tell notes what becomes of a row, which is named by its key. Of many with one reason, most are only counted.
 func (s *spool) tell(where string, t *table, row map[string]*string, reason string) error {
+	like := [3]string{where, t.name, reason}
+	if s.told[like] > 0 || len(s.told) < toldOf { // a reason may have what only this row has
+		s.told[like]++
+	}
+	if s.told[like] > toldOf {
+		return nil
+	}
 	var tenant *string
 	if slices.Contains(t.columns, "tenant_uuid") {
 		tenant = row["tenant_uuid"]

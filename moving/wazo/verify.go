@@ -37,14 +37,14 @@ type Difference struct {
 }
 
 // oldPolicies is the query of who holds which policies there: w_held.
-const oldPolicies = `CREATE TABLE w_held AS
+const oldPolicies = `CREATE TEMP TABLE w_held AS
 	SELECT u.uuid AS user, l.policy_uuid AS policy FROM w_auth_user u JOIN w_was_user_policy l ON l.user_uuid = u.uuid
 	UNION SELECT m.user_uuid, l.policy_uuid FROM w_was_user_group m JOIN w_was_group_policy l ON l.group_uuid = m.group_uuid`
 
 // remember keeps who held what before anything is left out.
 func remember(ctx context.Context, tx store.Conn) error {
 	for _, name := range []string{"user_policy", "group_policy", "user_group", "policy_access"} {
-		if _, err := tx.Exec(ctx, "CREATE TABLE w_was_"+name+" AS SELECT * FROM w_auth_"+name); err != nil {
+		if _, err := tx.Exec(ctx, "CREATE TEMP TABLE w_was_"+name+" AS SELECT * FROM w_auth_"+name); err != nil {
 			return err
 		}
 	}

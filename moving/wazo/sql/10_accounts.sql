@@ -3,7 +3,7 @@
 INSERT INTO auth_server (id, uuid) SELECT 1, uuid FROM w_infos LIMIT 1;
 
 -- How far below the master tenant each is: those above come first.
-CREATE TABLE w_depth AS
+CREATE TEMP TABLE w_depth AS
 WITH RECURSIVE down (uuid, depth) AS (
     SELECT uuid, 0 FROM w_auth_tenant WHERE uuid = parent_uuid
     UNION SELECT t.uuid, down.depth + 1 FROM w_auth_tenant t JOIN down ON t.parent_uuid = down.uuid WHERE t.uuid <> t.parent_uuid)

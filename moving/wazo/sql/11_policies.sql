@@ -8,7 +8,7 @@ SELECT tenant_uuid, name FROM (SELECT tenant_uuid, name, row_number() OVER (PART
 WHERE nth > 1;
 
 -- A name or a slug with a UUID has 80 signs at most.
-CREATE TABLE w_slug AS
+CREATE TEMP TABLE w_slug AS
 SELECT uuid, CASE row_number() OVER (PARTITION BY source, tenant_uuid, lower(slug) ORDER BY own IS NULL, slug, uuid) WHEN 1 THEN slug
     ELSE substr(slug, 1, 43) || '_' || uuid END AS slug
 FROM (SELECT 'policy' AS source, uuid, tenant_uuid, own, CASE WHEN lower(slug) IN ('me', 'my_session') THEN slug || '_' ELSE slug END AS slug FROM w_auth_policy
@@ -59,7 +59,7 @@ INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT tenant_uuid, uuid FRO
 -- leave auth_group because its tenant is not there
 SELECT rowid, tenant_uuid, name FROM w_auth_group WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);
 
-CREATE TABLE w_group AS
+CREATE TEMP TABLE w_group AS
 SELECT uuid AS old, CASE WHEN lower(slug) = 'wazo-all-users-tenant-' || tenant_uuid THEN tenant_uuid ELSE uuid END AS uuid, tenant_uuid FROM w_auth_group;
 
 CREATE UNIQUE INDEX w_group_old ON w_group (old);
@@ -91,7 +91,7 @@ ON CONFLICT DO NOTHING;
 
 -- A policy may be given where it is seen: in its tenant and, if it is shared, below; one of the configuration everywhere. One that denies stays where it
 -- was given, since more would be allowed without it.
-CREATE TABLE w_seen AS
+CREATE TEMP TABLE w_seen AS
 WITH RECURSIVE above (tenant, above) AS (
     SELECT uuid, uuid FROM auth_tenant
     UNION SELECT a.tenant, t.parent_uuid FROM above a JOIN auth_tenant t ON t.uuid = a.above)

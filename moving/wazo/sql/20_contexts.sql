@@ -9,7 +9,7 @@ SELECT rowid, tenant_uuid, name FROM w_context WHERE tenant_uuid NOT IN (SELECT 
 -- leave contextnumbers because its context is not there
 SELECT rowid, NULL, context FROM w_contextnumbers WHERE context NOT IN (SELECT name FROM w_context);
 
-CREATE TABLE w_ranges AS
+CREATE TEMP TABLE w_ranges AS
 SELECT context, type, json_group_array(CASE type
         WHEN 'incall' THEN json_object('start', numberbeg, 'end', coalesce(nullif(numberend, ''), numberbeg), 'did_length', CAST(coalesce(didlength, 0) AS integer))
         ELSE json_object('start', numberbeg, 'end', coalesce(nullif(numberend, ''), numberbeg)) END ORDER BY rowid) AS ranges
@@ -55,7 +55,7 @@ WHERE f.exten IN (SELECT exten FROM confd_extension_feature)
 
 INSERT INTO confd_extension_feature (uuid, feature, exten, context, enabled) SELECT uuid, feature, exten, 'xivo-features', enabled = 't' FROM w_feature_extension;
 
-CREATE TABLE w_master AS SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid;
+CREATE TEMP TABLE w_master AS SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid;
 
 INSERT INTO confd_live_reload (tenant_uuid, enabled) SELECT m.uuid, i.live_reload_enabled = 't' FROM w_master m, w_infos i;
 

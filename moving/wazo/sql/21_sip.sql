@@ -27,7 +27,7 @@ CREATE INDEX w_section_of ON w_endpoint_sip_section (endpoint_sip_uuid, type);
 CREATE INDEX w_option_of ON w_endpoint_sip_section_option (endpoint_sip_section_uuid);
 
 -- A section's options are in the order of their rows; of equal ones the last counts.
-CREATE TABLE w_options AS
+CREATE TEMP TABLE w_options AS
 SELECT s.endpoint_sip_uuid AS endpoint, s.type,
     (SELECT json_group_array(json_array(o.key, o.value) ORDER BY o.rowid) FROM w_endpoint_sip_section_option o
         WHERE o.endpoint_sip_section_uuid = s.uuid AND o.key IS NOT NULL AND o.value IS NOT NULL) AS options,
@@ -39,7 +39,7 @@ FROM w_endpoint_sip_section s;
 
 CREATE UNIQUE INDEX w_options_of ON w_options (endpoint, type);
 
-CREATE TABLE w_sip AS
+CREATE TEMP TABLE w_sip AS
 SELECT e.uuid, e.tenant_uuid, e.name, e.label, e.asterisk_id, e.template = 't' AS template,
     (SELECT t.uuid FROM w_pjsip_transport t WHERE t.uuid = e.transport_uuid) AS transport,
     coalesce((SELECT options FROM w_options o WHERE o.endpoint = e.uuid AND o.type = 'aor'), '[]') AS aor,

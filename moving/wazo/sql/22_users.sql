@@ -81,7 +81,7 @@ SELECT u.id, v.id FROM w_userfeatures u JOIN confd_voicemail v ON v.id = u.voice
 SELECT rowid, NULL, id FROM w_linefeatures WHERE context NOT IN (SELECT name FROM confd_context);
 
 -- A code that two lines have, or none, becomes one that is free.
-CREATE TABLE w_code AS
+CREATE TEMP TABLE w_code AS
 SELECT id, printf('%06d', provisioningid) AS code, row_number() OVER (PARTITION BY CAST(provisioningid AS integer) ORDER BY rowid) > 1
     OR CAST(coalesce(provisioningid, 0) AS integer) NOT BETWEEN 1 AND 999999 AS again FROM w_linefeatures;
 

@@ -112,7 +112,7 @@ INSERT INTO confd_parkinglot (id, tenant_uuid, name, slots_start, slots_end, tim
 SELECT id, tenant_uuid, name, slots_start, slots_end, timeout, nullif(music_on_hold, '') FROM w_parking_lot;
 
 -- Numbers of these: each has one.
-CREATE TABLE w_number AS
+CREATE TEMP TABLE w_number AS
 SELECT x.id, x.type, x.typeval, o.tenant_uuid, row_number() OVER (PARTITION BY x.type, x.typeval ORDER BY x.rowid) AS nth FROM w_extensions x
 JOIN confd_extension o ON o.id = x.id WHERE x.type IN ('group', 'queue', 'incall', 'conference', 'parking');
 
@@ -168,7 +168,7 @@ SELECT c.rowid, NULL, 'menu ' || c.ivr_id || ', ' || c.exten FROM w_ivr_choice c
 WHERE EXISTS (SELECT 1 FROM w_ivr_choice o WHERE o.ivr_id = c.ivr_id AND o.exten = c.exten AND CAST(o.id AS integer) < CAST(c.id AS integer));
 
 -- The places of choices and of periods in their lists, by which destinations find them.
-CREATE TABLE w_choice AS SELECT id, ivr_id, exten, row_number() OVER (PARTITION BY ivr_id ORDER BY CAST(id AS integer)) - 1 AS place FROM w_ivr_choice;
+CREATE TEMP TABLE w_choice AS SELECT id, ivr_id, exten, row_number() OVER (PARTITION BY ivr_id ORDER BY CAST(id AS integer)) - 1 AS place FROM w_ivr_choice;
 
 INSERT INTO confd_ivr (id, tenant_uuid, name, description, greeting_sound, menu_sound, invalid_sound, abort_sound, timeout, max_tries, choices)
 SELECT i.id, i.tenant_uuid, i.name, i.description, nullif(i.greeting_sound, ''), i.menu_sound, nullif(i.invalid_sound, ''), nullif(i.abort_sound, ''), i.timeout,
@@ -182,7 +182,7 @@ SELECT rowid, tenant_uuid, name FROM w_schedule WHERE tenant_uuid NOT IN (SELECT
 -- leave schedule_time because its schedule is not there, or it is disabled
 SELECT rowid, NULL, schedule_id || ': ' || hours FROM w_schedule_time WHERE schedule_id NOT IN (SELECT id FROM w_schedule) OR commented <> '0';
 
-CREATE TABLE w_period AS
+CREATE TEMP TABLE w_period AS
 SELECT id, schedule_id, mode, "type", sub, keys, target, target_key, reason,
     json_object('hours_start', start, 'hours_end', "end", 'week_days', json(days), 'month_days', json(dates), 'months', json(of_months)) AS period,
     row_number() OVER (PARTITION BY schedule_id, mode ORDER BY CAST(id AS integer)) - 1 AS place FROM w_schedule_time;

@@ -1,6 +1,6 @@
 -- Where calls are sent.
 
-CREATE TABLE w_object AS
+CREATE TEMP TABLE w_object AS
 SELECT 'user_id' AS target, CAST(id AS text) AS key, tenant_uuid FROM confd_user
 UNION ALL SELECT 'group_id', CAST(id AS text), tenant_uuid FROM confd_group
 UNION ALL SELECT 'voicemail_id', CAST(id AS text), tenant_uuid FROM confd_voicemail
@@ -18,7 +18,7 @@ UNION ALL SELECT 'filter_member_id', CAST(s.member_id AS text), f.tenant_uuid FR
 CREATE UNIQUE INDEX w_object_key ON w_object (target, key);
 
 -- All that send calls somewhere: by which row of which table, whose they are, and in which slot.
-CREATE TABLE w_sends (source text, of integer, tenant_uuid text, slot text, user_id integer, incall_id integer, group_uuid text, schedule_id integer,
+CREATE TEMP TABLE w_sends (source text, of integer, tenant_uuid text, slot text, user_id integer, incall_id integer, group_uuid text, schedule_id integer,
     ivr_id integer, "type" text, sub text, keys text, target text, target_key text, reason text);
 
 INSERT INTO w_sends

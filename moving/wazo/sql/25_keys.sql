@@ -15,7 +15,7 @@ WHERE confd_user.id = f.id AND t.tenant_uuid = confd_user.tenant_uuid AND t.user
 -- decide has a template of keys of another tenant, or one that is not there, and goes without
 SELECT u.tenant_uuid, 'user ' || u.id FROM confd_user u JOIN w_userfeatures f ON f.id = u.id WHERE f.func_key_template_id IS NOT NULL AND u.func_key_template_id IS NULL;
 
-CREATE TABLE w_does (func_key_id text, "type" text, keys text, target text);
+CREATE TEMP TABLE w_does (func_key_id text, "type" text, keys text, target text);
 
 INSERT INTO w_does SELECT func_key_id, 'user', json_object('user_id', CAST(user_id AS integer)), 'user_id' FROM w_func_key_dest_user;
 

@@ -55,13 +55,13 @@ INSERT INTO confd_trunk_endpoint (trunk_id, iax_id)
 SELECT t.id, x.id FROM w_trunkfeatures t JOIN confd_endpoint_iax x ON x.id = t.endpoint_iax_id AND x.tenant_uuid = t.tenant_uuid
 WHERE true ORDER BY t.rowid ON CONFLICT DO NOTHING;
 
-CREATE TABLE w_register AS
+CREATE TEMP TABLE w_register AS
 SELECT s.id, s.commented, coalesce((SELECT t.tenant_uuid FROM w_trunkfeatures t WHERE t.register_iax_id = s.id), (SELECT uuid FROM w_master)) AS tenant_uuid,
     CASE WHEN instr(s.var_val, '@') > 0 THEN substr(s.var_val, 1, instr(s.var_val, '@') - 1) END AS login,
     substr(s.var_val, instr(s.var_val, '@') + 1) AS place
 FROM w_staticiax s WHERE s.var_name = 'register' AND s.var_val <> '';
 
-CREATE TABLE w_registered AS
+CREATE TEMP TABLE w_registered AS
 SELECT id, commented, tenant_uuid, login, substr(place || '?', instr(place || '?', '?') + 1) AS context,
     substr(place, 1, instr(place || '?', '?') - 1) AS place FROM w_register;
 
