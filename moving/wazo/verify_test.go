@@ -89,6 +89,38 @@ func TestVerification(t *testing.T) {
 	}
 }
 
+// Who was in no group of all users there may do no more here, and is named.
+func TestOutsideAllUsers(t *testing.T) {
+	text := sampleText(t)
+	without := strings.Replace(text, "bb6e22e7-0956-4c61-ac89-bae622dc5c7c\ta253e12a-25dc-4236-b463-449548f9d0b1\n", "", 1) // David's
+	if without == text {
+		t.Fatal("David is in no group of all users")
+	}
+	file := filepath.Join(t.TempDir(), "dump.sql")
+	if err := os.WriteFile(file, []byte(without), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job := &wazo.Job{File: file, Accesses: documented(t), Verify: true}
+	t.Cleanup(func() { _ = job.Close() })
+	if _, err := job.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if v := job.Report.Verification; len(v.Differences) > 0 {
+		t.Errorf("differences: %+v", v.Differences)
+	}
+	told := 0
+	for _, d := range job.Report.Decisions {
+		if strings.HasPrefix(d.Reason, "was not in the group of all users") {
+			if told++; d.Object != "david.thomas" {
+				t.Errorf("%+v", d)
+			}
+		}
+	}
+	if told != 1 {
+		t.Errorf("%d are told", told)
+	}
+}
+
 // A running platform's database gives what its dump does.
 func TestFromServer(t *testing.T) {
 	needsRestore(t)

@@ -54,8 +54,6 @@ INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, syste
 SELECT uuid, uuid, 'wazo-all-users-tenant-' || uuid, 'wazo-all-users-tenant-' || uuid, 'wazo-all-users-tenant-' || uuid, 'wazo-all-users-tenant-' || uuid, true
 FROM auth_tenant;
 
-INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT tenant_uuid, uuid FROM auth_user;
-
 -- leave auth_group because its tenant is not there
 SELECT rowid, tenant_uuid, name FROM w_auth_group WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);
 
@@ -88,6 +86,10 @@ WHERE u.tenant_uuid <> g.tenant_uuid;
 INSERT INTO auth_group_user (group_uuid, user_uuid)
 SELECT g.uuid, l.user_uuid FROM w_auth_user_group l JOIN w_group g ON g.old = l.group_uuid WHERE true
 ON CONFLICT DO NOTHING;
+
+-- decide was not in the group of all users of the tenant, and is not here either, so that it may do no more than it could: make the account anew, if it should be
+SELECT tenant_uuid, coalesce(username, uuid) FROM auth_user u
+WHERE NOT EXISTS (SELECT 1 FROM auth_group_user m WHERE m.group_uuid = u.tenant_uuid AND m.user_uuid = u.uuid);
 
 -- A policy may be given where it is seen: in its tenant and, if it is shared, below; one of the configuration everywhere. One that denies stays where it
 -- was given, since more would be allowed without it.
