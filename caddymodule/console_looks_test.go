@@ -80,6 +80,15 @@ func TestConsoleReadsWell(t *testing.T) {
 	o.press("Create")
 	o.until(`[...document.querySelectorAll('.field .error')].some((e) => e.textContent.startsWith('7000 is outside of the numbers that Inside has for this.'))`, "the refusal has no name for the context")
 
+	// A row leads to its page wherever it is clicked, and what saves stands out once there is something to save.
+	o.goTo("#/confd/groups", "Groups")
+	o.click(`td[data-label="Members"]`)
+	o.until(`document.querySelector('main h1').textContent === 'Sales'`, "the row does not lead to the group")
+	saves := `getComputedStyle(document.querySelector('.whole button.primary')).backgroundColor === getComputedStyle(document.querySelector('.whole form')).backgroundColor`
+	o.until(saves, "a button saves nothing, and stands out")
+	o.enter("Label", "Sales and more")
+	o.until("!("+saves+")", "what was typed is not saved, and no button says so")
+
 	// What belongs together has its usual order.
 	o.goTo("#/auth/users/"+login, "Maria-Magdalena Hohenlohe-Waldenburg-Schillingsfuerst")
 	part("Password, with the old one", "input")

@@ -38,6 +38,11 @@ export const columnsOf = (service, schema, list, most = 6) => {
 /** @param {Collection} resource */
 const orderOf = (resource) => resource.list.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [];
 
+// leads opens the page of a row that is clicked anywhere, unless something else is clicked there, or text is chosen.
+const leads = ({ target }, to) => {
+	if (!target.closest('a, button, input, label') && getSelection()?.isCollapsed) location.hash = to;
+};
+
 // table shows objects. Link returns the address of an object's page, or nothing. Named returns what to show of an object in place of a text.
 // Label reads the names of columns, if their attributes do not tell it.
 /** @param {TableOptions} _ */
@@ -78,15 +83,16 @@ export const table = ({ service, schema = {}, columns, objects, link, sort, pick
 				{},
 				objects.map((object) => {
 					const first = columns.find((name) => value(service, name, of[name], object[name]) !== '') ?? columns[0];
+					const to = link?.(object);
 					return h(
 						'tr',
-						{},
+						to ? { class: 'leads', click: (event) => leads(event, to) } : {},
 						pick && h('td', { class: 'pick' }, pick.one(object)),
 						columns.map((name) => {
-							const to = name === first && link?.(object);
-							const shown = named(name, object) ?? value(service, name, of[name], object[name], object);
-							const text = typeof shown === 'string' ? broken(shown || (to ? '(unnamed)' : '')) : shown;
-							return h('td', { 'data-label': label(name) }, to && shown.tagName !== 'A' ? h('a', { href: to }, text) : text);
+							const links = to && name === first,
+								shown = named(name, object) ?? value(service, name, of[name], object[name], object);
+							const text = typeof shown === 'string' ? broken(shown || (links ? '(unnamed)' : '')) : shown;
+							return h('td', { 'data-label': label(name) }, links && shown.tagName !== 'A' ? h('a', { href: to }, text) : text);
 						}),
 					);
 				}),

@@ -89,7 +89,7 @@ const drawHead = async () => {
 	const seek = h('button', { type: 'button', id: 'find', title: 'Ctrl-K', click: find }, 'Find');
 	const copy = h(
 		'button',
-		{ type: 'button', title: 'What this page has asked the gateway, as lines for curl', click: async () => (await import('./curl.js')).show() },
+		{ type: 'button', id: 'copy', title: 'What this page has asked the gateway, as lines for curl', click: async () => (await import('./curl.js')).show() },
 		'curl',
 	);
 	put(head, button, h('span', { class: 'who' }, me?.username), seek, copy, out);

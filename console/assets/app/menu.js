@@ -147,7 +147,12 @@ export const draw = (nav) => {
 		.filter(({ own }) => own.length > 0);
 	put(
 		nav,
-		rows([page('#/', 'Start'), account].filter((one) => !!one)),
+		h(
+			'ul',
+			{},
+			h('li', {}, link(page('#/', 'Start'), icon('M2 8l6-5.5L14 8M4 6.5v7h8v-7'))),
+			account && h('li', {}, link(account, icon('M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13M8 8.5a2 2 0 1 0 0-4 2 2 0 0 0 0 4M4 12.7a4.2 4.2 0 0 1 8 0'))),
+		),
 		h(
 			'ul',
 			{},
