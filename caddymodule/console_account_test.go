@@ -48,7 +48,18 @@ func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
 		o.until(fmt.Sprintf(`!document.querySelector('main').innerText.includes(%q)`, gone), "%s is still there", gone)
 	}
 	end("End what keeps lost-phone signed in", "lost-phone")
-	o.enter("Old password", "a-wrong-password")
+
+	// Who begins to type before the lists have come keeps the place, which is at the title until then.
+	o.script(t, `((real) => {
+		const held = new Promise((resolve) => { window.release = resolve; });
+		window.fetch = async (...asked) => (/sessions/.test(asked[0]) && await held, real(...asked));
+	})(window.fetch), dispatchEvent(new HashChangeEvent('hashchange')), ''`)
+	o.until(`document.activeElement === document.querySelector('main h1') && !document.querySelector('main').innerText.includes('this one')`, "the focus waits for the lists")
+	o.enter("Old password", "a-wrong-")
+	o.script(t, `release(), ''`)
+	o.reads("this one")
+	o.hit("password")
+	o.until(`[...document.querySelectorAll('main input')].some((i) => i.value === 'a-wrong-password')`, "who types has lost the place")
 	o.enter("New password", "another-long-password")
 	o.press("Change the password")
 	o.reads("Authentication Failed") // and the session goes on

@@ -243,5 +243,5 @@ export const show = async (main) => {
 		password(() => show(main), state?.enabled),
 		state && second(state, () => show(main)),
 	);
-	await Promise.all(parts.map(([, draw]) => draw()));
+	for (const [, draw] of parts) draw(); // who types already does not wait for them
 };

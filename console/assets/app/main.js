@@ -253,6 +253,7 @@ const route = async () => {
 	if (!place.isConnected) return;
 	const title = place.querySelector('h1');
 	document.title = `${title?.textContent ?? ''} – Ringfence`;
+	if (place.contains(document.activeElement)) return; // somebody has begun
 	title?.focus({ preventScroll: true });
 	window.scrollTo(0, 0);
 };
