@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/confdsvc"
 )
@@ -99,8 +100,11 @@ func TestRealQueues(t *testing.T) {
 	code(bobPhone, "*3312")
 	has("ringfence-queue-1", "paused:12")
 	live, err := a.service.Live(t.Context())
-	if err != nil || len(live.Queues.Items) != 3 || fmt.Sprint(live.Queues.Items[0].Agents) != "[{9001 paused 12}]" || live.Queues.Items[2].Members != 1 {
-		t.Errorf("the queues are %+v, %v", live.Queues.Items, err)
+	if err != nil || len(live.Queues.Items) != 3 || len(live.Queues.Items[0].Agents) != 1 || live.Queues.Items[2].Members != 1 {
+		t.Fatalf("the queues are %+v, %v", live.Queues.Items, err)
+	}
+	if one := live.Queues.Items[0].Agents[0]; one.Number+one.State+one.Reason != "9001paused12" || one.Since == nil || time.Since(*one.Since).Abs() > time.Minute {
+		t.Errorf("the agent is %+v", one)
 	}
 	takes(davePhone)
 	code(bobPhone, "*33")

@@ -34,13 +34,15 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 			c.Event(event+"Complete", "ActionID", id, "EventList", "Complete")
 		})
 	}
-	var talks atomic.Bool
+	var talks, logged atomic.Bool
 	always := func() bool { return true }
 	rows("CoreShowChannels", "CoreShowChannel", talks.Load, "Channel", "PJSIP/ada-00000001", "ChannelStateDesc", "Up", "CallerIDNum", "1042",
 		"CallerIDName", "Ada", "ConnectedLineNum", "1043", "ConnectedLineName", "<unknown>", "Linkedid", "1.1", "Duration", "00:02:05")
 	rows("PJSIPShowContacts", "ContactList", always, "ObjectName", "ada;@0a", "Uri", "sip:ada:hidden-word@192.0.2.7:5060;ob", "UserAgent", "Desk telephone",
 		"Status", "Reachable", "RoundtripUsec", "12500", "ExpirationTime", "1800000000")
 	rows("PJSIPShowRegistrationsOutbound", "OutboundRegistrationDetail", always, "ObjectName", "carrier", "ServerUri", "sip:sip.carrier.example", "Status", "Registered")
+	rows("QueueStatus", "QueueMember", logged.Load, "Queue", "ringfence-queue-1", "Name", "Agent/9001", "Status", "1", "Paused", "1", "PausedReason", "12",
+		"LoginTime", "1790000000", "LastPause", "1795000000")
 	for name, value := range map[string]string{
 		"MANAGER": pbx.Address, "USERNAME": amitest.Username, "SECRET": amitest.Secret, "FOLDER": filepath.Join(t.TempDir(), "generated"), "NAME": "",
 		"RECORDINGS": t.TempDir(),
@@ -119,6 +121,15 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	o.shoot(t, "login")
 	o.click(".glance a")
 	o.until(`document.querySelector('.glance dt')?.textContent === 'Numbers'`, "the login does not lead to the person")
+	// That of an agent tells whether they are logged in, or pause, since when.
+	queue := g.Do(t, "POST", confd+"/queues", admin, `{"name":"hotline","label":"Hotline"}`).Want(201).JSON("id")
+	agent := g.Do(t, "POST", confd+"/agents", admin, fmt.Sprintf(`{"number":"9001","queues":[{"id":%v}]}`, queue)).Want(201).JSON("id")
+	o.goTo(fmt.Sprint("#/confd/agents/", agent), "9001")
+	tells("Now", "/^Not logged in$/")
+	logged.Store(true)
+	o.run(t, chromedp.Reload())
+	tells("Now", "/^Pauses 12 since .*2026/")
+	o.shoot(t, "agent")
 	o.clean(t, "at one look")
 	seesCalls(t, g, o, admin, pbx)
 }

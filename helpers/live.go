@@ -18,10 +18,10 @@ const defaultRows = 100
 
 // liveSpec is which rows may be asked for.
 var liveSpec = rest.ListSpec{
-	Filters: []string{"endpoint", "queue", "switchboard"},
+	Filters: []string{"endpoint", "queue", "switchboard", "agent"},
 	Docs: map[string]string{
 		"endpoint": "Only what belongs to the SIP endpoint of this name.", "queue": "Only the queue of this number.",
-		"switchboard": "Only the switchboard of this UUID.",
+		"switchboard": "Only the switchboard of this UUID.", "agent": "Only queues in which the agent of this number is logged in.",
 	},
 }
 
@@ -71,7 +71,8 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 		return search == "" || strings.Contains(store.Fold(strings.Join(said, "\n")), search)
 	}
 	seen := func(of jobs.Of, said ...string) bool {
-		if !s.all && (!of.Generated || !own[of.Endpoint]) || only["queue"]+only["switchboard"] != "" || only["endpoint"] != "" && of.Endpoint != only["endpoint"] {
+		theirs, other := !s.all && (!of.Generated || !own[of.Endpoint]), only["queue"]+only["switchboard"]+only["agent"] != ""
+		if theirs || other || only["endpoint"] != "" && of.Endpoint != only["endpoint"] {
 			return false
 		}
 		return says(append(said, of.Endpoint)...)
@@ -95,8 +96,13 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 	named := func(kind, key string, w jobs.Waits) bool {
 		return w.Label != "" && only["endpoint"]+only["queue"]+only["switchboard"] == only[kind] && (only[kind] == "" || only[kind] == key) && says(w.Label)
 	}
-	is.Queues = rows(is.Queues, offset, limit, func(q jobs.LiveQueue) bool { return named("queue", strconv.FormatInt(q.ID, 10), q.Waits) })
-	is.Switchboards = rows(is.Switchboards, offset, limit, func(s jobs.LiveSwitchboard) bool { return named("switchboard", s.UUID, s.Waits) })
+	is.Queues = rows(is.Queues, offset, limit, func(q jobs.LiveQueue) bool {
+		in := only["agent"] == "" || slices.ContainsFunc(q.Agents, func(a jobs.LiveAgent) bool { return a.Number == only["agent"] })
+		return in && named("queue", strconv.FormatInt(q.ID, 10), q.Waits)
+	})
+	is.Switchboards = rows(is.Switchboards, offset, limit, func(s jobs.LiveSwitchboard) bool {
+		return only["agent"] == "" && named("switchboard", s.UUID, s.Waits)
+	})
 	is.Channels = rows(is.Channels, offset, limit, func(c jobs.Channel) bool { return seen(c.Of, c.Number, c.Name, c.With, c.WithWho) })
 	is.Registrations = rows(is.Registrations, offset, limit, func(c jobs.Registration) bool { return seen(c.Of, c.From, c.Agent) })
 	is.Trunks = rows(is.Trunks, offset, limit, func(t jobs.LiveTrunk) bool { return seen(t.Of, t.At) })

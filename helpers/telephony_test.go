@@ -91,7 +91,7 @@ func TestLive(t *testing.T) {
 		s.live.Channels.Items = []jobs.Channel{{Of: of("ada", true), Number: "1042", With: "1043"}, {Of: of("bob", true)}, {Kind: "Local"}}
 		s.live.Registrations.Items = []jobs.Registration{{Of: of("ada", true), From: "192.0.2.7:5060"}, {Of: of("ada", true)}, {Of: of("bob", true)}}
 		s.live.Trunks.Items = []jobs.LiveTrunk{{Of: of("carrier", false), At: "the operator's own"}}
-		s.live.Queues.Items = []jobs.LiveQueue{{ID: 5, Waits: jobs.Waits{Waiting: 2}}, {ID: 6}, {ID: 7}} // one that confd has no more is nobody's
+		s.live.Queues.Items = []jobs.LiveQueue{{ID: 5, Waits: jobs.Waits{Waiting: 2}}, {ID: 6, Agents: []jobs.LiveAgent{{Number: "9001", State: "free"}}}, {ID: 7}} // one that confd has no more is nobody's
 		s.live.Switchboards.Items = []jobs.LiveSwitchboard{{UUID: jobUUID, Waits: jobs.Waits{Waiting: 1}}, {UUID: "gone"}}
 		w.names.waiting = map[string]map[string]string{"": {"5": "Support", "6": "Theirs", jobUUID: "Reception"}, w.tenants["a"]: {"5": "Support"}}
 		for _, tt := range []struct {
@@ -109,6 +109,8 @@ func TestLive(t *testing.T) {
 			{w.as("master", "#"), "?search=192.0.2.7", "0/0 1/1 0/0 0/0 0/0"},
 			{w.as("master", "#"), "?search=1043", "1/1 0/0 0/0 0/0 0/0"},
 			{w.as("master", "#"), "?queue=6", "0/0 0/0 0/0 1/1 0/0"},
+			{w.as("master", "#"), "?agent=9001", "0/0 0/0 0/0 1/1 0/0"},
+			{w.as("a", "#"), "?agent=9001", "0/0 0/0 0/0 0/0 0/0"},
 			{w.as("master", "#"), "?switchboard=" + jobUUID, "0/0 0/0 0/0 0/0 1/1"},
 			{w.as("master", "#"), "?search=recep", "0/0 0/0 0/0 0/0 1/1"},
 			{w.as("a", "#"), "?switchboard=" + jobUUID, "0/0 0/0 0/0 0/0 0/0"},

@@ -168,6 +168,15 @@ func (s *Service) channel(m ami.Message) jobs.Channel {
 	return c
 }
 
+// instant returns the time that is so many seconds after 1970; nil, if it is none.
+func instant(seconds string) *time.Time {
+	at, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || at <= 0 {
+		return nil
+	}
+	return new(time.Unix(at, 0).UTC())
+}
+
 // contact adds what Asterisk has of an address: where a telephone has registered or, if it is in the files, another system.
 func (s *Service) contact(m ami.Message, l *jobs.Live, trunks map[string]*jobs.LiveTrunk) {
 	name, _, registered := strings.Cut(m.Get("ObjectName"), ";@")
@@ -177,10 +186,8 @@ func (s *Service) contact(m ami.Message, l *jobs.Live, trunks map[string]*jobs.L
 	}
 	if registered {
 		r := jobs.Registration{Of: s.of(name), From: host(m.Get("Uri")), Agent: m.Get("UserAgent"), State: state, LatencyMS: latency}
+		r.ExpiresAt = instant(m.Get("ExpirationTime"))
 		s.contacts.tell(&r, name, m.Get("Uri"))
-		if at, err := strconv.ParseInt(m.Get("ExpirationTime"), 10, 64); err == nil && at > 0 {
-			r.ExpiresAt = new(time.Unix(at, 0).UTC())
-		}
 		l.Registrations.Items = append(l.Registrations.Items, r)
 		return
 	}

@@ -35,9 +35,9 @@ func queuesOf(events []ami.Message) (all []jobs.LiveQueue) {
 		case "QueueMember":
 			q.Members++
 			if number, agent := strings.CutPrefix(m.Get("Name"), "Agent/"); agent {
-				one := jobs.LiveAgent{Number: number, State: cmp.Or(memberStates[m.Get("Status")], "busy")}
+				one := jobs.LiveAgent{Number: number, State: cmp.Or(memberStates[m.Get("Status")], "busy"), Since: instant(m.Get("LoginTime"))}
 				if m.Get("Paused") == "1" {
-					one.State, one.Reason = "paused", m.Get("PausedReason")
+					one.State, one.Reason, one.Since = "paused", m.Get("PausedReason"), instant(m.Get("LastPause"))
 				}
 				q.Agents = append(q.Agents, one)
 			}

@@ -41,6 +41,8 @@ type LiveAgent struct {
 	Number string `json:"number" example:"9001" doc:"The number of the agent."`
 	State  string `json:"state" enum:"free,ringing,busy,paused,away" doc:"What the agent does; away: no telephone of theirs is there."`
 	Reason string `json:"reason" example:"12" doc:"The digits by which the agent has said why they pause."`
+	// Since is that of the state "paused"; of an agent in another state, that of the login.
+	Since *time.Time `json:"since" doc:"Since when the agent pauses or, in any other state, is logged in; null if Asterisk does not tell."`
 }
 
 // Rows are some of a list.

@@ -38,10 +38,17 @@ export const waits = ({ waiting, longest_seconds: longest, members, agents = [] 
 		h(
 			'ul',
 			{},
-			agents.map((a) => h('li', {}, `${a.number} `, badge(doing[a.state], a.state === 'free' ? 'good' : 'warn'), a.reason > '0' && ` ${a.reason}`)),
+			agents.map((a) => h('li', {}, `${a.number} `, does(a))),
 		),
 ];
 const doing = { free: 'Free', ringing: 'Rings', busy: 'On a call', paused: 'Pauses', away: 'No telephone' };
+
+// does tells what an agent who is logged in does, and since when they pause or are logged in.
+export const does = ({ state: is, reason, since: at }) => [
+	badge(doing[is], is === 'free' ? 'good' : 'warn'),
+	reason > '0' && ` ${reason}`,
+	at && h('span', { class: 'quiet' }, is === 'paused' ? ' since ' : ' logged in since ', h('time', { datetime: at }, moment(at))),
+];
 
 const seen = (is) => [
 	h(

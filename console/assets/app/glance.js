@@ -1,7 +1,7 @@
 // A person at one look, whichever services know of them: numbers, telephones and how these are now, mailbox, groups, forwards, do not disturb,
 // and the login with its rights and sessions.
 import { call, erase } from './api.js';
-import { lasting, party, since, state, waits } from './asterisk.js';
+import { does, lasting, party, since, state, waits } from './asterisk.js';
 import { fill, may, operation, resources, target } from './definitions.js';
 import { ask, badge, brief, h, moment, plural, put, say } from './dom.js';
 import { nameLater } from './shown.js';
@@ -55,12 +55,11 @@ const registered = ({ registrations: { items: places }, channels: { items: calls
 
 // watch shows how the telephones of a page are, while one looks. It ends silently where nobody can tell.
 const watch = async (place) => {
-	const asked = operation('read_asterisk'),
-		telephones = [...place.querySelectorAll('[data-endpoint]')];
-	if (!asked || !may(asked) || telephones.length === 0) return;
+	const telephones = [...place.querySelectorAll('[data-endpoint]')];
+	if (telephones.length === 0) return;
 	do {
 		for (const one of document.hidden ? [] : telephones) {
-			const is = await quietly(asked.service.prefix + asked.path, { endpoint: one.dataset.endpoint });
+			const is = await seenNow({ endpoint: one.dataset.endpoint, limit: 100 });
 			if (!is) return;
 			put(one, registered(is));
 		}
@@ -170,12 +169,16 @@ export const group = (place, { extensions = [], incalls = [], members }) => {
 
 const some = (all, link) => all.length > 0 && [many(all.slice(0, named).map(link)), all.length > named && ` and ${all.length - named} more`];
 
+// seenNow is what Asterisk says just now of something; undefined, where nobody can tell.
+const seenNow = async (query) => {
+	const live = operation('read_asterisk');
+	return live && may(live) ? quietly(live.service.prefix + live.path, { limit: 1, ...query }) : undefined;
+};
+
 // waitsNow tells what waits just now in a queue, or at a switchboard.
 const waitsNow = async (add, of, key) => {
-	const live = operation('read_asterisk');
-	if (!live || !may(live)) return;
-	const { data } = await call('GET', live.service.prefix + live.path, { query: { limit: 1, [of]: key } }).catch(() => ({ data: undefined }));
-	if (data) add('Now', waits(data[`${of}s`].items[0] ?? { waiting: 0 }));
+	const is = await seenNow({ [of]: key });
+	if (is) add('Now', waits(is[`${of}s`].items[0] ?? { waiting: 0 }));
 };
 
 // queue tells of those who take a queue's calls, and of what waits in it just now.
@@ -222,8 +225,8 @@ export const switchboard = async (place, { uuid, incalls, members, code }) => {
 	await waitsNow(add, 'switchboard', uuid);
 };
 
-// agent tells who an agent is, and what calls they take.
-export const agent = (place, { users, queues, skills }) => {
+// agent tells who an agent is, what calls they take, and what they do now.
+export const agent = async (place, { number, users, queues, skills }) => {
 	const [list, add] = telling();
 	add('Who it is', some(users, user));
 	add(
@@ -235,6 +238,8 @@ export const agent = (place, { users, queues, skills }) => {
 		some(skills, (s) => [to('confd/agents/skills', s.id, brief(s)), ` ${s.skill_weight}`]),
 	);
 	put(place, list);
+	const is = queues.length > 0 && (await seenNow({ agent: number })); // one logs in to queues
+	if (is) add('Now', is.queues.items[0] ? does(is.queues.items[0].agents.find((a) => a.number === number)) : badge('Not logged in'));
 };
 
 // pickup tells who may answer whose calls.
