@@ -19,6 +19,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	crudquery "github.com/ringfence/ringfence/internal/crud/query"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -100,12 +101,26 @@ func (s *Service) recordingOperations() []rest.Operation {
 type found struct {
 	Recording
 
-	CallID     int64  `db:"call_id"`
-	TenantUUID string `db:"tenant_uuid"`
+	CallID      int64   `db:"call_id"`
+	TenantUUID  string  `db:"tenant_uuid"`
+	Source      *string `db:"source_user_uuid"`
+	Destination *string `db:"destination_user_uuid"`
 }
 
-// recording returns what the path names of the calls that the caller may read, of their own if mine is set: not what has been deleted.
-func (s *Service) recording(ctx context.Context, r *rest.Request, mine bool) (*found, error) {
+// denied reports whether a caller is denied an action on the recording, by the path of all calls or by that of the calls of one of its users.
+func (f *found) denied(p *principal.Principal, action string) bool {
+	below := fmt.Sprintf("cdr.%d.recordings.%s.media.%s", f.CallID, f.UUID, action)
+	for _, user := range []*string{f.Source, f.Destination} {
+		if user != nil && p.Denies("call-logd.users."+*user+"."+below) {
+			return true
+		}
+	}
+	return p.Denies("call-logd." + below)
+}
+
+// recording returns what the path names of the calls that the caller may read, of their own if mine is set: not what has been deleted, nor what the
+// caller is denied the action on.
+func (s *Service) recording(ctx context.Context, r *rest.Request, mine bool, action string) (*found, error) {
 	scope, err := tenant.Of(ctx, s.db, r)
 	if err != nil {
 		return nil, err
@@ -127,9 +142,10 @@ func (s *Service) recording(ctx context.Context, r *rest.Request, mine bool) (*f
 	for _, in := range visible(r.Principal()) {
 		conditions = append(conditions, in(args.Add))
 	}
-	f, err := store.Get[*found](ctx, s.db, `SELECT uuid, deleted, filename, call_id, tenant_uuid FROM call_recording WHERE uuid = `+args.Add(id.String())+
-		` AND NOT deleted AND call_id IN (SELECT id FROM call_record WHERE `+strings.Join(conditions, " AND ")+")", args.Values...)
-	if errors.Is(err, store.ErrNotFound) {
+	f, err := store.Get[*found](ctx, s.db, `SELECT uuid, deleted, filename, call_id, f.tenant_uuid, source_user_uuid, destination_user_uuid
+		FROM call_recording f JOIN (SELECT id, source_user_uuid, destination_user_uuid FROM call_record WHERE `+strings.Join(conditions, " AND ")+`) c ON c.id = f.call_id
+		WHERE uuid = `+args.Add(id.String())+` AND NOT deleted`, args.Values...)
+	if errors.Is(err, store.ErrNotFound) || err == nil && f.denied(r.Principal(), action) {
 		err = errNoRecording()
 	}
 	return f, err
@@ -146,7 +162,7 @@ func (f *found) entry() audit.Change {
 // has heard nothing, but nobody hears anything without one.
 func (s *Service) hear(mine bool) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (reply rest.Reply, err error) {
-		f, err := s.recording(ctx, r, mine)
+		f, err := s.recording(ctx, r, mine, "read")
 		if err != nil {
 			return reply, err
 		}
@@ -175,7 +191,7 @@ func (s *Service) hear(mine bool) rest.Handler {
 // drop deletes a recording: its row says so at once, and nobody hears it from then on. If this process dies before the file is gone, or another node
 // has it, that node's next sweep removes it.
 func (s *Service) drop(ctx context.Context, r *rest.Request) (reply rest.Reply, err error) {
-	f, err := s.recording(ctx, r, false)
+	f, err := s.recording(ctx, r, false, "delete")
 	if err != nil {
 		return reply, err
 	}

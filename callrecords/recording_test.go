@@ -87,6 +87,9 @@ func TestRecordings(t *testing.T) {
 			{w.as("", "a", hear), "/cdr/" + id + "/recordings/" + name + "/media", http.StatusNotFound},
 			{w.as("cem", "c", "#"), "/users/me" + path, http.StatusNotFound},
 			{w.as("", "a", "#"), "/users/me" + path, http.StatusNotFound}, // who had no part in it
+			{w.as("bob", "a", "#", "!call-logd.cdr."+id+".recordings.#"), "/users/me" + path, http.StatusNotFound},
+			{w.as("bob", "a", "#", "!call-logd.users.me.cdr."+id+".recordings.#"), path, http.StatusNotFound},
+			{w.as("", "a", "#", "!call-logd.users."+w.users["ada"].UUID+".cdr.*.recordings.#"), path, http.StatusNotFound},
 		} {
 			refused.c.Get(refused.path).Want(refused.status)
 		}
