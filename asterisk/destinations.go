@@ -228,6 +228,26 @@ func toDISA(p *plan, tenantUUID string, to *confdsvc.ToDISA) []step {
 	return inContext(p, tenantUUID, to.Context, "DISA", *to.PIN+",%s")
 }
 
+// Recordings returns the folder in which an Asterisk keeps what is said in calls, and faxes, or "" if that is not known: it is not on this machine.
+// manager is the address of its manager interface.
+func Recordings(manager string) string {
+	if manager == "" || strings.HasPrefix(manager, "tls://") {
+		return ""
+	}
+	return "/var/spool/asterisk/monitor/ringfence"
+}
+
+// NoFaxes says why no faxes are received where the folder of recordings is this one and mails are sent or not, or nothing.
+func NoFaxes(recordings string, mails bool) string {
+	switch {
+	case recordings == "":
+		return "this node does not know the folder in which Asterisk leaves them (RINGFENCE_ASTERISK_RECORDINGS)"
+	case !mails:
+		return "there is no mail server"
+	}
+	return ""
+}
+
 // toFax receives a fax, of which the gateway then sends the file. Its name says whose it is, and not the address: nothing that a caller sends decides
 // where it goes.
 func toFax(p *plan, tenantUUID string, to *confdsvc.ToMail) []step {

@@ -71,16 +71,15 @@ func (a *App) resolveAsterisk(setting func(field *string, env, fallback string))
 	setting(&s.Manager, "RINGFENCE_ASTERISK_MANAGER", "")
 	setting(&s.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence")
 	setting(&s.Secret, "RINGFENCE_ASTERISK_SECRET", "")
-	log, etc, records, recordings := "", "", "", ""
+	log, etc, records := "", "", ""
 	if s.Manager != "" && !strings.HasPrefix(s.Manager, "tls://") {
 		log, etc, records = "/var/log/asterisk/messages.log", "/etc/asterisk", "/var/log/asterisk/cdr-custom/"+cdr.File
-		recordings = "/var/spool/asterisk/monitor/ringfence"
 	}
 	setting(&s.Log, "RINGFENCE_ASTERISK_LOG", log)
 	setting(&s.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", "")
 	setting(&s.Etc, "RINGFENCE_ASTERISK_ETC", etc)
 	setting(&s.Records, "RINGFENCE_ASTERISK_RECORDS", records)
-	setting(&s.Recordings, "RINGFENCE_ASTERISK_RECORDINGS", recordings)
+	setting(&s.Recordings, "RINGFENCE_ASTERISK_RECORDINGS", asterisk.Recordings(s.Manager))
 	setting(&s.LongestCall, "RINGFENCE_ASTERISK_LONGEST_CALL", "")
 	// Where there is neither an Asterisk nor a folder for one, files are made only when somebody asks for them.
 	s.live = s.Manager != "" || s.Folder != ""

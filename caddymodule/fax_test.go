@@ -113,7 +113,8 @@ func TestFaxes(t *testing.T) {
 		pass("of what is no fax, or nobody's", time.Hour, 0, stay...)
 
 		refusal = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 7, 1}, Message: "nothing for " + address}
-		good := put(named(acme, "9"), time.Hour, page)
+		good := put(named(acme, "9"), 0, page)
+		pass("while another one comes", 0, 0, append(stay, good)...)
 		if err := sender.Fax(t.Context(), address, "", "x.tif", bytes.NewReader(page)); err == nil || strings.Contains(err.Error(), address) {
 			t.Errorf("the error is %v", err)
 		}
@@ -122,6 +123,15 @@ func TestFaxes(t *testing.T) {
 		pass("before the pause is over", time.Hour+30*time.Second, 0, append(stay, good)...)
 		pass("accepted", time.Hour+time.Minute, 1, stay...)
 
+		// One that has waited before the process began is not sent at once, and rarely.
+		old := put(named(acme, "10"), time.Hour, page)
+		pass("after a restart", time.Hour, 0, append(stay, old)...)
+		refusal = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 7, 1}, Message: "not now"}
+		pass("refused a minute later", time.Hour+time.Minute, 0, append(stay, old)...)
+		refusal = nil
+		pass("before its pause is over", 3*time.Hour, 0, append(stay, old)...)
+		pass("accepted after as long as it had waited", 3*time.Hour+time.Minute, 1, stay...)
+
 		// Nobody gets those that wait for a week, of which one is of a tenant that has the destination too late.
 		exec(`INSERT INTO confd_destination (of_incall_id, slot, type, sub, keys) SELECT id, 'destination', 'application', 'fax_to_mail', $1
 			FROM confd_incall WHERE tenant_uuid = $2`, `{"email": "`+address+`"}`, other)
@@ -129,6 +139,9 @@ func TestFaxes(t *testing.T) {
 
 		for i := range 205 {
 			put(named(acme, "1"+string(rune('a'+i/26))+string(rune('a'+i%26))), 0, page)
+		}
+		if err := service.SendFaxes(t.Context(), now); err != nil { // while they come
+			t.Fatal(err)
 		}
 		pass("more than may wait", 20*time.Minute, 200, stay[3:]...)
 	})

@@ -111,17 +111,6 @@ func (t *telephone) recordings() audio.Folder {
 	return audio.Folder(t.settings.Recordings)
 }
 
-// noFaxes says why faxes are not received, or nothing.
-func (s phoneSettings) noFaxes() string {
-	switch {
-	case s.Recordings == "":
-		return "this node does not know the folder in which Asterisk leaves them (RINGFENCE_ASTERISK_RECORDINGS)"
-	case !s.mails:
-		return "there is no mail server"
-	}
-	return ""
-}
-
 // sendFax sends a fax, for [callrecords.Options].
 func (t *telephone) sendFax(ctx context.Context, address, text, name string, file io.Reader) error {
 	t.mu.Lock()
@@ -205,7 +194,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 	}
 	files, left, err := asterisk.Generate(snapshot, asterisk.Options{
 		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Sounds: soundsIn(s.sounds),
-		Interfaces: strings.Fields(s.Interfaces), Own: confdsvc.OwnNames(), LongestCall: s.longest, NoFaxes: s.noFaxes(), Taken: taken,
+		Interfaces: strings.Fields(s.Interfaces), Own: confdsvc.OwnNames(), LongestCall: s.longest, NoFaxes: asterisk.NoFaxes(s.Recordings, s.mails), Taken: taken,
 	})
 	if err != nil {
 		return apply.Output{}, err

@@ -38,8 +38,10 @@ const (
 
 // waitingFax is what is known of a fax beside its file. It is forgotten with the process: then the file is sent as one of which nobody has heard.
 type waitingFax struct {
+	seen  bool // its file was looked at
 	whole bool // its end was heard
 	sent  bool // the mail server has it, and its file could not be removed
+	told  bool // the log says why it waits
 	pause time.Duration
 	next  time.Time // before which it is left alone
 }
@@ -126,7 +128,12 @@ func (s *Service) oneFax(ctx context.Context, folder audio.Folder, now time.Time
 	case tooMany, age > faxKept:
 		slog.Error("a fax is removed that nobody has got, since it waits for a week, or too many of its tenant wait", "file", form[0])
 		return folder.Remove(form[0])
-	case !hasPage, !fax.whole && age < faxQuiet, now.Before(fax.next):
+	case !fax.seen && age >= faxQuiet:
+		// It has waited before this process began: a gateway that is started again and again must not send it each time.
+		fax.pause, fax.next = age/2, now.Add(faxEvery)
+	}
+	fax.seen = true
+	if !hasPage || !fax.whole && age < faxQuiet || now.Before(fax.next) {
 		return nil
 	}
 	address, err := s.faxAddress(ctx, form[1], form[2])
@@ -145,7 +152,8 @@ func (s *Service) oneFax(ctx context.Context, folder audio.Folder, now time.Time
 		err = s.sendFax(ctx, address, text, "fax-"+at.Format("20060102-150405")+".tif", io.LimitReader(file, maxFax))
 	}
 	if err != nil {
-		if ctx.Err() == nil && fax.pause == 0 {
+		if ctx.Err() == nil && !fax.told {
+			fax.told = true
 			slog.Warn("a fax cannot be sent; it is kept for a week, and tried again", "file", form[0], "error", err)
 		}
 		fax.pause = min(max(2*fax.pause, faxEvery), longestFaxPause)

@@ -128,26 +128,13 @@ func (a *running) verifyDialplan(ctx context.Context, f *conf.File) ([]string, e
 // checkApplications warns of applications of the dialplan that this Asterisk has not, since no module brings them: a call ends there. An account that
 // may not ask is no fault.
 func (a *running) checkApplications(ctx context.Context, f *conf.File) {
-	lines, err := ami.Command(ctx, a.client, "core show applications")
+	has, err := ami.Command(ctx, a.client, "core show applications")
 	d, wrong := conf.ParseDialplan(f)
-	has := map[string]bool{}
-	for _, line := range lines {
-		name, _, _ := strings.Cut(line, ":")
-		has[strings.ToLower(strings.TrimSpace(name))] = true
-	}
-	if err != nil || wrong != nil || !has["goto"] {
+	if err != nil || wrong != nil {
 		return
 	}
-	lacks := map[string]bool{}
-	for _, in := range d.Contexts {
-		for _, s := range in.Steps {
-			if s.Priority != conf.HintPriority && !has[strings.ToLower(s.App)] {
-				lacks[s.App] = true
-			}
-		}
-	}
-	if len(lacks) > 0 {
-		a.warn("this Asterisk has no " + strings.Join(slices.Sorted(maps.Keys(lacks)), ", no ") +
+	if lacks := d.Lacks(has); len(lacks) > 0 {
+		a.warn("this Asterisk has no " + strings.Join(lacks, ", no ") +
 			": the modules that bring these applications are not loaded, and calls that need them end")
 	}
 }

@@ -3,6 +3,8 @@ package conf
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -48,6 +50,25 @@ func (d *Dialplan) Context(name string) *DialplanContext {
 		}
 	}
 	return nil
+}
+
+// Lacks returns the applications that the dialplan runs and an Asterisk has not, since no module brings them. has is its answer to the command "core
+// show applications"; if that is no such list, nothing is lacking.
+func (d *Dialplan) Lacks(has []string) []string {
+	known := map[string]bool{}
+	for _, line := range has {
+		name, _, _ := strings.Cut(line, ":")
+		known[strings.ToLower(strip(name))] = true
+	}
+	lacks := map[string]bool{}
+	for _, in := range d.Contexts {
+		for _, s := range in.Steps {
+			if known["goto"] && s.Priority != HintPriority && !known[strings.ToLower(s.App)] {
+				lacks[s.App] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(lacks))
 }
 
 // ParseDialplan reads the contexts of extensions.conf: exten and same lines, hints and includes. What Asterisk would not read,

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/doctor"
@@ -107,7 +108,8 @@ func Installation(text []byte, data, database string) (i doctor.Installation, er
 		Data, Database string
 		SealingKeys    string `json:"sealing_keys"`
 		PublicURL      string `json:"public_url"`
-		Asterisk       struct{ Manager, Username, Secret, Interfaces, Etc string }
+		Asterisk       struct{ Manager, Username, Secret, Interfaces, Etc, Recordings string }
+		Mail           *struct{}
 		Helpers        struct{ Voicemail, MOH, Sounds string }
 	}
 	if text != nil {
@@ -143,26 +145,38 @@ func Installation(text []byte, data, database string) (i doctor.Installation, er
 			i.Folders = append(i.Folders, folder)
 		}
 	}
-	i.LeftOut = leftOut(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""), etc)
 	i.Manager = ami.Options{
 		Address:  setting(app.Asterisk.Manager, "RINGFENCE_ASTERISK_MANAGER", ""),
 		Username: setting(app.Asterisk.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence"),
 		Secret:   setting(app.Asterisk.Secret, "RINGFENCE_ASTERISK_SECRET", ""),
 	}
+	options := asterisk.Options{Interfaces: strings.Fields(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""))}
+	if text != nil { // otherwise nobody knows whether there is a mail server
+		recordings := setting(app.Asterisk.Recordings, "RINGFENCE_ASTERISK_RECORDINGS", asterisk.Recordings(i.Manager.Address))
+		options.NoFaxes = asterisk.NoFaxes(recordings, app.Mail != nil)
+	}
+	i.Telephony = telephony(options, etc)
 	return i, nil
 }
 
-// leftOut returns what Asterisk's files lack of what is stored, where custom endpoints may name these interfaces, and its own
-// files are in the folder etc.
-func leftOut(interfaces, etc string) func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
-	return func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
+// telephony returns what Asterisk's files lack of what is stored, and the dialplan among them. Asterisk's own files are in the folder etc.
+func telephony(o asterisk.Options, etc string) func(ctx context.Context, db store.DB) ([]leftout.Omission, *conf.Dialplan, error) {
+	return func(ctx context.Context, db store.DB) (left []leftout.Omission, dialplan *conf.Dialplan, err error) {
 		snapshot, err := confdsvc.NewSnapshots(db).Read(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		taken, faults := asterisk.ReadTaken(etc)
-		_, left, err := asterisk.Generate(snapshot, asterisk.Options{Interfaces: strings.Fields(interfaces), Taken: taken})
-		return append(faults, left...), err
+		var faults []leftout.Omission
+		o.Taken, faults = asterisk.ReadTaken(etc)
+		files, left, err := asterisk.Generate(snapshot, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		parsed, err := conf.Parse(files["extensions.conf"])
+		if err == nil {
+			dialplan, err = conf.ParseDialplan(parsed)
+		}
+		return append(faults, left...), dialplan, err
 	}
 }
 

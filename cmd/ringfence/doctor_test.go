@@ -32,9 +32,14 @@ func TestDoctor(t *testing.T) {
 	if out, status := run(t, p.Folder, p.Env, "doctor", "--config", caddyfile()); status != 0 || !strings.Contains(out, "(ada) of Ada, tenant master: its endpoint has no login") {
 		t.Errorf("with a telephone that nobody can use: status %d:\n%s", status, out)
 	}
+	p.Do(t, "POST", "/api/confd/1.1/incalls", admin, `{"destination":{"type":"application","application":"fax_to_mail","email":"office@example.org"}}`).Want(201)
+	env := append(slices.Clone(p.Env), "RINGFENCE_ASTERISK_RECORDINGS="+folder)
+	if out, status := run(t, p.Folder, env, "doctor", "--config", caddyfile()); status != 0 || !strings.Contains(out, "faxes are not received: there is no mail server") {
+		t.Errorf("with faxes, and without a mail server: status %d:\n%s", status, out)
+	}
 	etc := t.TempDir()
 	written(t, etc, "pjsip.conf", "[ada]\ntype = endpoint\n")
-	env := append(slices.Clone(p.Env), "RINGFENCE_ASTERISK_ETC="+etc, "RINGFENCE_VOICEMAIL_FOLDER="+etc)
+	env = append(slices.Clone(p.Env), "RINGFENCE_ASTERISK_ETC="+etc, "RINGFENCE_VOICEMAIL_FOLDER="+etc)
 	if out, status := run(t, p.Folder, env, "doctor", "--config", caddyfile()); status != 0 || !strings.Contains(out, "tenant master: its endpoint: Asterisk's own file "+etc+"/pjsip.conf has a section [ada] in line 1") ||
 		!strings.Contains(out, "the gateway can change the files in "+etc) {
 		t.Errorf("with a telephone that somebody has written by hand, too: status %d:\n%s", status, out)

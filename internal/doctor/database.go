@@ -67,7 +67,7 @@ func (i Installation) database(ctx context.Context) []Finding {
 			findings = append(findings, keys)
 		}
 	}
-	if schema.State == OK && i.LeftOut != nil {
+	if schema.State == OK && i.Telephony != nil {
 		findings = append(findings, i.telephony(ctx, db))
 	}
 	return findings
@@ -76,7 +76,7 @@ func (i Installation) database(ctx context.Context) []Finding {
 // telephony names what Asterisk's files lack of what is stored.
 func (i Installation) telephony(ctx context.Context, db store.DB) Finding {
 	const subject = "telephony"
-	left, err := i.LeftOut(ctx, db)
+	left, _, err := i.Telephony(ctx, db)
 	switch {
 	case err != nil:
 		return Finding{subject, Warning, "Asterisk's files cannot be made: " + err.Error(), "see the gateway's log, and let the database's user read its tables"}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store"
@@ -58,8 +59,9 @@ type Installation struct {
 	Music []string
 	// Folders are those of Asterisk in which the gateway changes files.
 	Folders []string
-	// LeftOut returns what Asterisk's files lack of what a database of this program's schema stores. Nil: that is not looked at.
-	LeftOut func(ctx context.Context, db store.DB) ([]leftout.Omission, error)
+	// Telephony returns what Asterisk's files lack of what a database of this program's schema stores, and the dialplan among them. Nil: that is not
+	// looked at.
+	Telephony func(ctx context.Context, db store.DB) ([]leftout.Omission, *conf.Dialplan, error)
 	// Config is what the configuration says, or nil if it is not known.
 	Config *Config
 }
@@ -98,6 +100,14 @@ const patience = 3 * time.Second
 func Examine(ctx context.Context, i Installation) []Finding {
 	findings := i.folder()
 	findings = append(findings, i.space())
+	var dialplan *conf.Dialplan
+	if telephony := i.Telephony; telephony != nil {
+		i.Telephony = func(ctx context.Context, db store.DB) (left []leftout.Omission, d *conf.Dialplan, err error) {
+			left, d, err = telephony(ctx, db)
+			dialplan = d
+			return left, d, err
+		}
+	}
 	findings = append(findings, i.database(ctx)...)
 	findings = append(findings, i.certificates(ctx)...)
 	if i.Config == nil {
@@ -116,7 +126,7 @@ func Examine(ctx context.Context, i Installation) []Finding {
 		findings = append(findings, i.music())
 	}
 	findings = append(findings, i.asterisks()...)
-	return append(findings, i.manager(ctx))
+	return append(findings, i.manager(ctx, dialplan))
 }
 
 // Worst returns the worst state of findings.
@@ -268,7 +278,8 @@ func upstream(ctx context.Context, address string) Finding {
 	return Finding{subject, OK, "it accepts connections", ""}
 }
 
-func (i Installation) manager(ctx context.Context) Finding {
+// manager examines Asterisk's manager interface, and whether Asterisk can run the dialplan, if that is not nil.
+func (i Installation) manager(ctx context.Context, dialplan *conf.Dialplan) Finding {
 	const subject = "Asterisk"
 	o := i.Manager
 	if o.Address == "" {
@@ -294,6 +305,15 @@ func (i Installation) manager(ctx context.Context) Finding {
 		return Finding{
 			subject, Warning, "its manager interface at " + o.Address + " accepts the login, and sends no records of calls: the account may not read them",
 			"add cdr to read of the account in Asterisk's manager.conf, and run \"asterisk -rx 'manager reload'\"",
+		}
+	}
+	if dialplan != nil {
+		has, _ := ami.Command(ctx, conn, "core show applications")
+		if lacks := dialplan.Lacks(has); len(lacks) > 0 {
+			return Finding{
+				subject, Warning, "it has no " + strings.Join(lacks, ", no ") + ": calls that need these applications end there",
+				"install and load the modules that bring them (ReceiveFAX: res_fax and res_fax_spandsp); see modules.conf",
+			}
 		}
 	}
 	return Finding{subject, OK, "its manager interface at " + o.Address + " accepts the login", ""}

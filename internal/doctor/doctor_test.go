@@ -20,6 +20,7 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/backup"
 	"github.com/ringfence/ringfence/internal/made"
@@ -93,11 +94,11 @@ func TestLeftOut(t *testing.T) {
 			i, _ := healthy(t, engine)
 			var left []leftout.Omission
 			var failure error
-			i.LeftOut = func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
+			i.Telephony = func(ctx context.Context, db store.DB) ([]leftout.Omission, *conf.Dialplan, error) {
 				if _, err := store.Get[int](ctx, db, "SELECT count(*) FROM confd_line"); err != nil {
 					t.Error(err)
 				}
-				return left, failure
+				return left, nil, failure
 			}
 			find(t, i.database(t.Context()), "telephony", OK, "have all that is stored")
 			left = []leftout.Omission{{Kind: "line", Key: "12", Name: "ada", Reason: "its endpoint has no login"}, {Kind: "line", Key: "13", Reason: "its user is disabled"}}
@@ -379,17 +380,31 @@ func TestPorts(t *testing.T) {
 func TestAsterisk(t *testing.T) {
 	pbx := amitest.New(t)
 	o := pbx.Options()
-	find(t, []Finding{Installation{Manager: o}.manager(t.Context())}, "Asterisk", OK, "accepts the login")
+	find(t, []Finding{Installation{Manager: o}.manager(t.Context(), nil)}, "Asterisk", OK, "accepts the login")
 	for read, state := range map[string]State{"system,user,cdr": OK, "all": OK, "system,user": Warning} {
 		pbx.Handle("Command", func(c *amitest.Session, a ami.Message) {
 			c.Respond(a, "Success", "Output", "       username: ringfence", "Output", "      read perm: "+read, "Output", "     write perm: cdr")
 		})
-		find(t, []Finding{Installation{Manager: o}.manager(t.Context())}, "Asterisk", state, "accepts the login")
+		find(t, []Finding{Installation{Manager: o}.manager(t.Context(), nil)}, "Asterisk", state, "accepts the login")
+	}
+	dialplan := &conf.Dialplan{Contexts: []*conf.DialplanContext{{Steps: []conf.Step{{Exten: "1", App: "ReceiveFAX"}, {Exten: "1", App: "Hangup"}}}}}
+	for has, state := range map[string]State{"Goto: x|Hangup: x": Warning, "Goto: x|Hangup: x|ReceiveFAX: x": OK, "No such command": OK} {
+		pbx.Handle("Command", func(c *amitest.Session, a ami.Message) {
+			fields := []string{}
+			for _, line := range strings.Split(has, "|") {
+				fields = append(fields, "Output", line)
+			}
+			c.Respond(a, "Success", fields...)
+		})
+		f := Installation{Manager: o}.manager(t.Context(), dialplan)
+		if f.State != state || state == Warning && !strings.Contains(f.Text, "has no ReceiveFAX: calls") {
+			t.Errorf("of an Asterisk that has %s: %+v", has, f)
+		}
 	}
 	o.Secret = "wrong"
-	find(t, []Finding{Installation{Manager: o}.manager(t.Context())}, "Asterisk", Problem, "refuses")
-	find(t, []Finding{Installation{Manager: ami.Options{Address: "127.0.0.1:1"}}.manager(t.Context())}, "Asterisk", Problem, "cannot be reached")
-	find(t, []Finding{Installation{Manager: ami.Options{Address: "192.0.2.7:5038"}}.manager(t.Context())}, "Asterisk", Problem, "unencrypted")
+	find(t, []Finding{Installation{Manager: o}.manager(t.Context(), nil)}, "Asterisk", Problem, "refuses")
+	find(t, []Finding{Installation{Manager: ami.Options{Address: "127.0.0.1:1"}}.manager(t.Context(), nil)}, "Asterisk", Problem, "cannot be reached")
+	find(t, []Finding{Installation{Manager: ami.Options{Address: "192.0.2.7:5038"}}.manager(t.Context(), nil)}, "Asterisk", Problem, "unencrypted")
 }
 
 func TestRunning(t *testing.T) {
