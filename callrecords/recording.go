@@ -143,7 +143,8 @@ func (s *Service) recording(ctx context.Context, r *rest.Request, mine bool, act
 		conditions = append(conditions, in(args.Add))
 	}
 	f, err := store.Get[*found](ctx, s.db, `SELECT uuid, deleted, filename, call_id, f.tenant_uuid, source_user_uuid, destination_user_uuid
-		FROM call_recording f JOIN (SELECT id, source_user_uuid, destination_user_uuid FROM call_record WHERE `+strings.Join(conditions, " AND ")+`) c ON c.id = f.call_id
+		FROM call_recording f
+		JOIN (SELECT id, source_user_uuid, destination_user_uuid FROM call_record WHERE `+strings.Join(conditions, " AND ")+`) c ON c.id = f.call_id
 		WHERE uuid = `+args.Add(id.String())+` AND NOT deleted`, args.Values...)
 	if errors.Is(err, store.ErrNotFound) || err == nil && f.denied(r.Principal(), action) {
 		err = errNoRecording()

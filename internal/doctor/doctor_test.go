@@ -391,7 +391,7 @@ func TestAsterisk(t *testing.T) {
 	for has, state := range map[string]State{"Goto: x|Hangup: x": Warning, "Goto: x|Hangup: x|ReceiveFAX: x": OK, "No such command": OK} {
 		pbx.Handle("Command", func(c *amitest.Session, a ami.Message) {
 			fields := []string{}
-			for _, line := range strings.Split(has, "|") {
+			for line := range strings.SplitSeq(has, "|") {
 				fields = append(fields, "Output", line)
 			}
 			c.Respond(a, "Success", fields...)
