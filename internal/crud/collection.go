@@ -50,7 +50,6 @@ type table interface {
 	isBelow(path string) bool
 	reads(path string) bool
 	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error
-	mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any) error
 }
 
@@ -190,7 +189,8 @@ func (k *CollectionOf[T]) refuseDenied(r *rest.Request, o T) error {
 	return rights.NotDenied(r, k.Also(r, o)...)
 }
 
-// NoneDenied is NotDenied for all objects that a condition finds. They are looked up only if the caller is denied anything.
+// NoneDenied is NotDenied for all objects that a condition finds: of documents, for their deletion. They are looked up only if the caller is denied
+// anything.
 func (k *CollectionOf[T]) NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error {
 	if !rights.HasDenials(r) {
 		return nil
@@ -200,7 +200,11 @@ func (k *CollectionOf[T]) NoneDenied(ctx context.Context, c store.Conn, r *rest.
 		return err
 	}
 	for _, o := range objects {
-		if err := k.NotDenied(r, o, action); err != nil {
+		accesses := rights.Accesses(k.Entity, o, action)
+		if k.document != nil {
+			accesses = k.dropping(o)
+		}
+		if err := rights.NotDenied(r, accesses...); err != nil {
 			return err
 		}
 	}

@@ -117,19 +117,13 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 	return out
 }
 
-// mayDrop refuses a caller who is denied to delete one of the documents of a tenant.
-func (k *CollectionOf[T]) mayDrop(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	objects, err := k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
-	for _, o := range objects {
-		var names []rights.Aliases
-		for _, name := range k.Keys[1:] {
-			names = append(names, rights.Aliases{Param: name, Keys: []string{fmt.Sprint(k.Field(o, name))}})
-		}
-		if err := rights.NotDenied(r, rights.Filled(k.drop, names...)...); err != nil {
-			return err
-		}
+// dropping returns the accesses of the operation that deletes a document.
+func (k *CollectionOf[T]) dropping(o T) []string {
+	var names []rights.Aliases
+	for _, name := range k.Keys[1:] {
+		names = append(names, rights.Aliases{Param: name, Keys: []string{fmt.Sprint(k.Field(o, name))}})
 	}
-	return err
+	return rights.Filled(k.drop, names...)
 }
 
 // Of returns the document of a tenant, or nil. parameters are the values of the path's parameters, in their order.

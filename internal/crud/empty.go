@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud/query"
-	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -52,21 +51,17 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 
 // MayEmpty refuses what Empty refuses.
 func (e *Engine) MayEmpty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	for _, t := range e.owning() {
-		if err := t.NoneDenied(ctx, c, r, "delete", "tenant_uuid = $1", tenantUUID); err != nil {
-			return err
-		}
-	}
-	return e.MayDropSettings(ctx, c, r, tenantUUID)
+	return mayDelete(ctx, c, r, tenantUUID, append(e.owning(), e.documents...))
 }
 
 // MayDropSettings refuses a caller who is denied to delete one of the documents that a tenant has stored.
 func (e *Engine) MayDropSettings(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	if !rights.HasDenials(r) {
-		return nil
-	}
-	for _, d := range e.documents {
-		if err := d.mayDrop(ctx, c, r, tenantUUID); err != nil {
+	return mayDelete(ctx, c, r, tenantUUID, e.documents)
+}
+
+func mayDelete(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, all []table) error {
+	for _, t := range all {
+		if err := t.NoneDenied(ctx, c, r, "delete", "tenant_uuid = $1", tenantUUID); err != nil {
 			return err
 		}
 	}
