@@ -178,11 +178,12 @@ func declareGroupMembers(e *crud.Engine) {
 		LeftShows:  []crud.Show{crud.Many(func(g *Group) *[]GroupUser { return &g.Members.Users })},
 		RightShows: []crud.Show{crud.Many(func(u *User) *[]GroupRef { return &u.Groups })},
 		Set:        &crud.List{Path: "members/users", ID: "update_group_member_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
-		SetBack:    &crud.List{Path: "groups", ID: "update_user_groups", By: []string{"uuid", "id"}, Repeated: "Cannot associate same group more than once."},
-		Allow:      crud.All(crud.SameTenant, membersHaveLines[Group]),
-		Changed:    membersShareNoLine("confd_group_user", "group_uuid", func(g *Group) any { return g.UUID }),
+		SetBack: &crud.List{
+			Path: "groups", ID: "update_user_groups", By: []string{"uuid", "id"}, Nested: "groups", Repeated: "Cannot associate same group more than once.",
+		},
+		Allow:   crud.All(crud.SameTenant, membersHaveLines[Group]),
+		Changed: membersShareNoLine("confd_group_user", "group_uuid", func(g *Group) any { return g.UUID }),
 	}.On(e)
-	crud.NestList[Group, User]{Name: "groups", Relation: groupUsers}.On(e)
 	crud.Part[Group, GroupMembers]{
 		Path: "members/extensions", ID: "group_member_extensions", Only: []string{"update"}, Replaces: true,
 		Field: func(g *Group) *GroupMembers { return &g.Members }, Merge: orderNumbers,
@@ -193,7 +194,7 @@ func declareGroupMembers(e *crud.Engine) {
 // nestedMembers lets a client write a group together with its members, with recursive=true: its users and its numbers, or one of them.
 func nestedMembers(e *crud.Engine) crud.Nested[Group] {
 	body := func() *rest.Schema {
-		users := listAsShown[GroupUser](e, groupUsers)
+		users := groupUsers.NestedSchema(e)
 		numbers := *rest.SchemaOf[GroupMembers]().Property("extensions")
 		numbers.Required = false
 		return &rest.Schema{Type: "object", Name: "GroupNestedMembers", Nullable: true, Properties: []rest.Property{{Name: "users", Schema: users}, numbers}}
@@ -218,9 +219,6 @@ func nestedMembers(e *crud.Engine) crud.Nested[Group] {
 				if err := rights.MayNest(change.Request, rights.Accesses(crud.Of[Group](e).Entity, change.New, "members.extensions.update")...); err != nil {
 					return nil, err
 				}
-			}
-			if sent["users"] == nil {
-				return nil, nil
 			}
 			return nil, groupUsers.SetNested(ctx, c, e, change, sent["users"])
 		},

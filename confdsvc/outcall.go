@@ -104,9 +104,8 @@ func declareOutcalls(e *crud.Engine) {
 		Relation: outcallTrunks, Position: "position", Only: []string{"set"},
 		LeftShows:  []crud.Show{crud.Many(func(o *Outcall) *[]OutcallTrunk { return &o.Trunks })},
 		RightShows: []crud.Show{crud.Many(func(t *Trunk) *[]OutcallRef { return &t.Outcalls })},
-		Set:        &crud.List{By: []string{"id"}, Repeated: "Cannot associate same trunk more than once."},
+		Set:        &crud.List{By: []string{"id"}, Nested: "trunks", Repeated: "Cannot associate same trunk more than once."},
 	}.On(e)
-	nestsList[OutcallTrunk](e, outcallTrunks, "trunks", "").On(e)
 	hasPermissions(e, outcallCallPermissions, func(o *Outcall) *[]OutcallPermission { return &o.CallPermissions },
 		crud.Many(func(p *CallPermission) *[]OutcallRef { return &p.Outcalls }))
 	hasSchedule(e, "confd_outcall_schedule", func(o *Outcall) *[]OutcallSchedule { return &o.Schedules },

@@ -61,8 +61,9 @@ func declarePagings(e *crud.Engine) {
 	} {
 		crud.Link[Paging, User]{
 			Relation: is.relation, Path: is.several + "/users", Only: []string{"set"}, LeftShows: []crud.Show{crud.Many(is.users)},
-			Set: &crud.List{ID: "update_paging_" + is.one + "_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once."},
+			Set: &crud.List{
+				ID: "update_paging_" + is.one + "_users", By: []string{"uuid"}, Nested: is.several + ".users", Repeated: "Cannot associate same user more than once.",
+			},
 		}.On(e)
-		nestsList[UserRef](e, is.relation, is.several, "users").On(e)
 	}
 }

@@ -55,9 +55,10 @@ func declareQueueMembers(e *crud.Engine) {
 		Relation: queueAgents, Path: "members/agents", Position: "priority", Row: crud.RowOf[agentMembership](), Only: []string{"put", "delete", "set_back"},
 		LeftShows:  []crud.Show{crud.Many(func(q *Queue) *[]QueueAgent { return &q.Members.Agents })},
 		RightShows: []crud.Show{crud.Many(func(a *Agent) *[]AgentQueue { return &a.Queues })},
-		SetBack:    &crud.List{Path: "queues", ID: "update_agent_queues", By: []string{"id"}, Repeated: "Cannot associate same queue more than once."},
+		SetBack: &crud.List{
+			Path: "queues", ID: "update_agent_queues", By: []string{"id"}, Nested: "queues", Repeated: "Cannot associate same queue more than once.",
+		},
 	}.On(e)
-	crud.NestList[Queue, Agent]{Name: "queues", Relation: queueAgents}.On(e)
 	crud.Link[Queue, User]{
 		Relation: queueUsers, Path: "members/users", Position: "priority", Row: crud.RowOf[memberPriority](),
 		LeftShows:  []crud.Show{crud.Many(func(q *Queue) *[]QueueUser { return &q.Members.Users })},

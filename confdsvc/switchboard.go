@@ -90,10 +90,8 @@ func declareSwitchboards(e *crud.Engine) {
 		Relation: switchboardMembers, Path: "members/users", Only: []string{"set", "set_back"},
 		LeftShows:  []crud.Show{crud.Many(func(s *Switchboard) *[]UserRef { return &s.Members.Users })},
 		RightShows: []crud.Show{crud.Many(func(u *User) *[]SwitchboardRef { return &u.Switchboards })},
-		Set:        &crud.List{ID: "update_switchboard_member_users", By: []string{"uuid"}},
-		SetBack:    &crud.List{Path: "switchboards", ID: "update_user_switchboards", By: []string{"uuid"}},
+		Set:        &crud.List{ID: "update_switchboard_member_users", By: []string{"uuid"}, Nested: "members.users"},
+		SetBack:    &crud.List{Path: "switchboards", ID: "update_user_switchboards", By: []string{"uuid"}, Nested: "switchboards"},
 	}.On(e)
-	nestsList[UserRef](e, switchboardMembers, "members", "users").On(e)
-	crud.NestList[Switchboard, User]{Name: "switchboards", Relation: switchboardMembers}.On(e)
 	shownByTarget(e, "switchboard_incall", "confd_destination", "switchboard_uuid", func(s *Switchboard) *[]IncallTo { return &s.Incalls })
 }

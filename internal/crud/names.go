@@ -45,8 +45,6 @@ type (
 	Nest[L, R any] = NestOf[*L, *R]
 	// Nested is an attribute by which a client writes more than the object.
 	Nested[T any] = NestedOf[*T]
-	// NestList is an attribute that names objects to be linked with.
-	NestList[L, R any] = NestListOf[*L, *R]
 	// Pair is one link that is made or ended.
 	Pair[L, R any] = PairOf[*L, *R]
 	// Part is a part of an object with its own path.

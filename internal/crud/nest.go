@@ -432,43 +432,67 @@ func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *declaratio
 	return nil
 }
 
-// NestListOf is a [Nested] attribute of objects of R that names objects of L that exist, with which it links them: the list of the
-// SetBack of their relation.
-type NestListOf[L, R declaration.Pointer] struct {
-	Name     string
-	Relation RelationOf[L, R]
-}
-
-// On declares the attribute on an engine.
-func (n NestListOf[L, R]) On(e *Engine) {
-	schema := func() *rest.Schema { return n.Relation.on(e).Right.listSchema() }
-	NestedOf[R]{
-		Name: n.Name, Body: schema, Partial: schema,
-		Write: func(ctx context.Context, c store.Conn, change *declaration.Change[R], value any) (any, error) {
-			d := &diff{request: change.Request, tenant: change.Tenant, object: change.New}
-			return nil, n.Relation.on(e).Right.setNested(ctx, c, d, declaration.IsNull(change.Old), value)
+// nestList lets the body of an object have the list of this side of a relation: of the left one as a GET shows it, and in a POST only with
+// recursive=true.
+func nestList[T declaration.Pointer](e *Engine, list *List, side func() *DeclaredSide, left bool) {
+	if list == nil || list.Nested == "" {
+		return
+	}
+	name, inside, _ := strings.Cut(list.Nested, ".")
+	body := func() *rest.Schema {
+		schema := side().listSchema()
+		if left {
+			schema = side().shownSchema()
+		}
+		if inside == "" {
+			return schema
+		}
+		return &rest.Schema{Type: "object", Nullable: true, Name: schema.Items.Name + "s", Properties: []rest.Property{{Name: inside, Schema: schema}}}
+	}
+	NestedOf[T]{
+		Name: name, Asked: left, Body: body, Partial: body,
+		Write: func(ctx context.Context, c store.Conn, change *declaration.Change[T], value any) (any, error) {
+			if sent, ok := value.(map[string]any); ok {
+				value = sent[inside]
+			}
+			return nil, setNested(ctx, c, side(), change, value, left)
 		},
 	}.On(e)
 }
 
-// ListSchema describes the list of the relation's Set, for an attribute that has it.
-func (n RelationOf[L, R]) ListSchema(e *Engine) *rest.Schema { return n.on(e).Left.listSchema() }
-
-// SetNested replaces the list of an object, as the operation of the relation's Set does, for a request that contains it.
-func (n RelationOf[L, R]) SetNested(ctx context.Context, c store.Conn, e *Engine, change *declaration.Change[L], value any) error {
-	d := &diff{request: change.Request, tenant: change.Tenant, object: change.New, nested: true}
-	return n.on(e).Left.setNested(ctx, c, d, declaration.IsNull(change.Old), value)
+// shownSchema is the schema of the list, of objects as they are shown: what is none of the list's own is taken, and ignored.
+func (s *DeclaredSide) shownSchema() *rest.Schema {
+	list, shown := s.listSchema(), *rest.SchemaFor(s.item)
+	shown.Name, shown.Properties = s.Schema.Name+"Nested"+s.other.Schema.Name, slices.Clone(shown.Properties)
+	for i := range shown.Properties {
+		p := &shown.Properties[i]
+		if own := list.Items.Property(p.Name); own != nil {
+			p.Schema = own.Schema
+		} else {
+			p.ReadOnly = true
+		}
+	}
+	list.Items = &shown
+	return list
 }
 
-// setNested replaces the list of an object, which is fresh or was there, if the caller may do that by the list's own operation.
-func (s *DeclaredSide) setNested(ctx context.Context, c store.Conn, d *diff, fresh bool, value any) error {
-	items, _ := value.([]any)
-	if len(items) == 0 && fresh {
+// NestedSchema describes the list of the relation's Set, for an attribute that has it beside other things: see Nested of [List].
+func (n RelationOf[L, R]) NestedSchema(e *Engine) *rest.Schema { return n.on(e).Left.shownSchema() }
+
+// SetNested replaces the list of an object, as the operation of the relation's Set does, for a request that contains it: nil is none.
+func (n RelationOf[L, R]) SetNested(ctx context.Context, c store.Conn, e *Engine, change *declaration.Change[L], value any) error {
+	return setNested(ctx, c, n.on(e).Left, change, value, true)
+}
+
+// setNested replaces the list of an object, if the caller may do that by the list's own operation.
+func setNested[T declaration.Pointer](ctx context.Context, c store.Conn, s *DeclaredSide, change *declaration.Change[T], value any, nested bool) error {
+	items, sent := value.([]any)
+	if !sent || len(items) == 0 && declaration.IsNull(change.Old) {
 		return nil
 	}
-	if err := rights.MayNest(d.request, rights.Accesses(s.Entity, d.object, declaration.Dotted(s.Set.Path)+".update")...); err != nil {
+	r := change.Request
+	if err := rights.MayNest(r, rights.Accesses(s.Entity, change.New, declaration.Dotted(s.Set.Path)+".update")...); err != nil {
 		return err
 	}
-	d.near = s
-	return d.replaceList(ctx, c, items)
+	return (&diff{request: r, tenant: change.Tenant, near: s, object: change.New, nested: nested}).replaceList(ctx, c, items)
 }

@@ -19,7 +19,7 @@ import (
 // it, or a part of it. The body of a POST may have it, and that of a PUT with recursive=true; a DELETE with recursive=true takes
 // away what it stands for. It all happens in the transaction of the object, in the order of the resource's Nested.
 //
-// [Nest] makes one for objects, [NestList] for links with objects that exist, and [Part] for itself. Without a Nested of its name an
+// [Nest] makes one for objects, a [List] for links with objects that exist, and [Part] for itself. Without a Nested of its name an
 // attribute that the resource lists refers to objects that nobody has: it may only be null or empty.
 //
 // A POST takes the access of the POST alone, and a caller who is denied an operation that it contains is refused. Under PUT and

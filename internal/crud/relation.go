@@ -145,6 +145,8 @@ func (l LinkOf[L, R]) On(e *Engine) {
 	var r *DeclaredRelation
 	e.joins = append(e.joins, func() { r = l.join(e) })
 	e.declare(func() []rest.Operation { return r.operations() })
+	nestList[L](e, l.Set, func() *DeclaredSide { return r.Left }, true)
+	nestList[R](e, l.SetBack, func() *DeclaredSide { return r.Right }, false)
 }
 
 // join finds the relation's collections and registers the relation with them.
@@ -191,7 +193,7 @@ func (s *DeclaredSide) show(fields []query.Show) {
 		loader := show.Loader(&s.Side, &s.other.Side, func() bool { return s.relation.engine.shared(s.Joining) })
 		s.collection.Show(show.Of(), loader)
 		if show.Of() == s.Of {
-			s.Shown = true
+			s.Shown, s.item = true, show.Item()
 			s.collection.objects().ReadApart(loader.Field, s.reads...)
 		}
 	}
@@ -310,6 +312,8 @@ type DeclaredSide struct {
 	collection linkable
 	// param is the parameter of its objects in the relation's paths, and title what one is called in refusals.
 	param, title string
+	// item is the type of what the object shows of each linked object.
+	item reflect.Type
 	// reads are the paths, below an object of this DeclaredSide, that read its links, as words of an access.
 	reads []string
 }

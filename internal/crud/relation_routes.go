@@ -28,6 +28,9 @@ type List struct {
 	By []string
 	// Repeated is the sentence that refuses a repeated object: "Cannot associate same user more than once." Without it one counts once.
 	Repeated string
+	// Nested is the attribute by which a body of the object has the list too, or "members.users", if it stands in an object: see [Nested]. A POST
+	// reads that of a Set only with recursive=true: clients send it back as they have read it.
+	Nested string
 }
 
 // operations returns those that Only names.

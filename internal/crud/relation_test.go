@@ -157,7 +157,7 @@ func (l *library) declare() {
 		Relation: shelfLends, Position: "place", Row: crud.RowOf[loan](), Path: "lends/books", Only: []string{"put", "delete", "set", "set_back"},
 		LeftShows:  []crud.Show{crud.Many(func(s *Shelf) *[]BookRef { return &s.Lends })},
 		RightShows: []crud.Show{crud.Many(func(b *Book) *[]NameRef { return &b.Lenders })},
-		Set:        &crud.List{ID: "replace_lends", Repeated: "Not twice."}, SetBack: &crud.List{Path: "lenders", Repeated: "Not twice."},
+		Set:        &crud.List{ID: "replace_lends", Repeated: "Not twice."}, SetBack: &crud.List{Path: "lenders", Nested: "lenders", Repeated: "Not twice."},
 	}.On(e)
 	crud.Link[Book, Book]{
 		Relation: sequels, RightColumn: "sequel_uuid", Path: "sequels", Only: []string{"put", "delete", "list"},
@@ -180,7 +180,6 @@ func (l *library) declare() {
 		LeftShows: []crud.Show{crud.Many(func(s *Shelf) *[]NameRef { return &s.Seals })},
 	}.On(e)
 	crud.Nest[Shelf, Book]{Name: "books", Relation: shelfBooks, Many: true}.On(e)
-	crud.NestList[Shelf, Book]{Name: "lenders", Relation: shelfLends}.On(e)
 }
 
 func name(key *string) error {

@@ -14,8 +14,9 @@ import (
 
 // Show is a field in which objects show linked objects. [Many] and [One] make it.
 type Show interface {
-	// Of returns the type of the objects that have the field.
+	// Of returns the type of the objects that have the field, and Item that of each linked object in it.
 	Of() reflect.Type
+	Item() reflect.Type
 	// Loader returns the loader of the field. near is the side that has the field, far the side that it shows. shared reports whether
 	// several relations have the joining table, each with a column of its own.
 	Loader(near, far *Side, shared func() bool) Loader
@@ -74,7 +75,8 @@ type show[O, E declaration.Pointer] struct {
 	set   func(o O, items []E)
 }
 
-func (show[O, E]) Of() reflect.Type { return declaration.StructOf[O]() }
+func (show[O, E]) Of() reflect.Type   { return declaration.StructOf[O]() }
+func (show[O, E]) Item() reflect.Type { return declaration.StructOf[E]() }
 
 // joined is a row of a loader's query.
 type joined[E declaration.Pointer] struct {
