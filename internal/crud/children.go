@@ -45,14 +45,14 @@ func (l ChildrenOf[P, C]) On(e *Engine) {
 		e.described.Children = append(e.described.Children, DescribedChildren{
 			Parent: b.parents.Path, Child: b.children.Path, Path: b.Path, Column: l.Column, Me: l.Me, Only: l.Only,
 		})
-		theirs := b.parents.OnePath()
-		ops := []rest.Operation{b.list(theirs, "list_"+b.parents.Singular+"_"+declaration.Underscored(b.Path))}
+		of, me := b.parents.place(), place{b.parents.Entity, "/" + b.parents.Path + "/me", b.caller}
+		ops := []rest.Operation{b.list(of, "list_"+b.parents.Singular+"_"+declaration.Underscored(b.Path))}
 		if l.Me {
-			theirs = "/" + b.parents.Path + "/me"
-			ops = append(ops, b.list(theirs, "list_my_"+declaration.Underscored(b.Path)))
+			of = me
+			ops = append(ops, b.list(me, "list_my_"+declaration.Underscored(b.Path)))
 		}
 		for _, action := range l.Only {
-			ops = append(ops, b.operation(theirs, action))
+			ops = append(ops, b.operation(of, action))
 		}
 		return ops
 	})
@@ -66,35 +66,21 @@ type below[P, C declaration.Pointer] struct {
 	words    string
 }
 
-// parent returns the object to which the children belong that the request's path names. It refuses a caller who is denied the operation under
-// another of its keys.
-func (b *below[P, C]) parent(ctx context.Context, c store.Conn, r *rest.Request, scope string) (P, error) {
-	if strings.HasPrefix(r.Op().Path, "/"+b.parents.Path+"/me/") {
-		return b.parents.Row(ctx, c, scope, r.Principal().UserUUID)
-	}
-	o, err := b.parents.Row(ctx, c, scope, r.Param(b.parents.Param))
-	if err == nil {
-		err = rights.RefuseDenied(r, rights.AliasesOf(b.parents.Entity, o))
-	}
-	return o, err
+// caller returns the object that is the caller themselves.
+func (b *below[P, C]) caller(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+	return b.parents.Row(ctx, c, scope, r.Principal().UserUUID)
 }
 
-// list returns the operation that lists the children of an object at a path.
-func (b *below[P, C]) list(path, id string) rest.Operation {
-	narrow := func(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error) {
-		o, err := b.parent(ctx, c, r, scope)
-		if err != nil {
-			return "", err
-		}
-		where := b.Column + " = " + args.Add(b.parents.Key(o))
+// list returns the operation that lists the children of the object at a place.
+func (b *below[P, C]) list(of place, id string) rest.Operation {
+	op := b.children.listBelow(of, of.path+"/"+b.Path, id, func(ctx context.Context, o any, add func(value any) (placeholder string)) string {
+		where := b.Column + " = " + add(b.parents.Key(o))
 		if slices.Contains(b.Only, "read") && b.Access == "" {
-			where += b.children.AndVisibleBelow(ctx, b.parents.Objects, o, b.words, b.named(), args.Add)
+			where += b.children.AndVisibleBelow(ctx, b.parents.Objects, o, b.words, b.named(), add)
 		}
-		return where, nil
-	}
-	of := parent{path: path, singular: b.parents.Singular, tag: declaration.Underscored(b.parents.Path)}
-	op := b.children.listBelow(of, path+"/"+b.Path, id, narrow)
-	op.Access = rights.AccessOf(b.children.Service, path+"/"+b.words, "read")
+		return where
+	})
+	op.Access = rights.AccessOf(b.children.Service, of.path+"/"+b.words, "read")
 	b.describe("list", &op)
 	return op
 }
@@ -108,82 +94,91 @@ func (b *below[P, C]) describe(action string, op *rest.Operation) {
 // named is the column by which a path names a child.
 func (b *below[P, C]) named() string { return cmp.Or(b.children.MadeAs, b.children.Keys[0]) }
 
-// operation returns one on a child of an object at a path.
-func (b *below[P, C]) operation(path, action string) rest.Operation {
+// operation returns one on a child of the object at a place.
+func (b *below[P, C]) operation(of place, action string) rest.Operation {
 	op := b.children.operation(action)
-	all, at := path+"/"+b.Path, strings.TrimPrefix(op.Path, "/"+b.children.Path)
-	op.Path, op.Tag = all+at, declaration.Underscored(b.parents.Path)
+	op.Path, op.Tag = of.path+"/"+b.Path+strings.TrimPrefix(op.Path, "/"+b.children.Path), declaration.Underscored(b.parents.Path)
 	if op.Access = rights.AccessOf(b.children.Service, op.Path, action); b.Access != "" {
-		op.Access = rights.AccessOf(b.children.Service, path+"/"+b.words, action)
+		op.Access = rights.AccessOf(b.children.Service, of.path+"/"+b.words, action)
 	}
 	if b.Me {
 		op.ID = strings.Replace(op.ID, "_", "_my_", 1)
 	}
 	if action == "create" {
-		op.Handle, op.Statuses = b.create, append(op.Statuses, 404)
+		op.Handle, op.Statuses = b.create(of), append(op.Statuses, 404)
 	} else {
 		if b.children.below == nil {
 			b.children.below = map[string]func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error){}
 		}
-		b.children.below[op.Path] = b.key
+		b.children.below[op.Path] = b.key(of)
 	}
 	b.describe(action, &op)
 	return op
 }
 
-// key returns the key of the child that a request's path names.
-func (b *below[P, C]) key(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
-	o, err := b.parent(ctx, c, r, scope)
-	if err != nil {
-		return "", err
+// key returns what returns the key of the child that a request's path names.
+func (b *below[P, C]) key(of place) func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
+	return func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
+		o, err := of.find(ctx, c, r, scope)
+		if err != nil {
+			return "", err
+		}
+		typed, col := r.Param(b.children.Param), b.children.Column(b.named())
+		value, ok := col.Argument(typed)
+		if !ok || fmt.Sprint(value) != typed {
+			return "", b.children.NotFound("", nil)
+		}
+		found, err := b.children.Rows(ctx, c, b.Column+" = $1 AND "+col.Name+" = $2", b.parents.Key(o), value)
+		if err != nil {
+			return "", err
+		}
+		if len(found) == 0 {
+			return "", b.children.NotFound(b.named(), value)
+		}
+		return fmt.Sprint(b.children.Key(found[0])), nil
 	}
-	typed, col := r.Param(b.children.Param), b.children.Column(b.named())
-	value, ok := col.Argument(typed)
-	if !ok || fmt.Sprint(value) != typed {
-		return "", b.children.NotFound("", nil)
-	}
-	found, err := b.children.Rows(ctx, c, b.Column+" = $1 AND "+col.Name+" = $2", b.parents.Key(o), value)
-	if err != nil {
-		return "", err
-	}
-	if len(found) == 0 {
-		return "", b.children.NotFound(b.named(), value)
-	}
-	return fmt.Sprint(b.children.Key(found[0])), nil
 }
 
-// create makes a child of the object that the path names.
-func (b *below[P, C]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	var made C
-	reply, err := b.children.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *declaration.Change[C]) error {
-		o, err := b.parent(ctx, c, r, change.Tenant)
-		if err != nil {
-			return err
-		}
-		if b.Most > 0 {
-			there, err := b.children.Count(ctx, c, b.Column+" = $1", query.Arguments{Values: []any{b.parents.Key(o)}})
-			if err == nil && there >= b.Most {
-				k := b.children
-				err = k.Style.Storedf("%s has at most %d %s", declaration.Capitalized(k.One(b.parents.Singular)), b.Most, k.Plural(k.Path))
-			}
+// create makes a child of the object at a place.
+func (b *below[P, C]) create(of place) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		var made C
+		reply, err := b.children.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *declaration.Change[C]) error {
+			o, err := of.find(ctx, c, r, change.Tenant)
 			if err != nil {
 				return err
 			}
+			if err := b.refuseFull(ctx, c, o); err != nil {
+				return err
+			}
+			b.children.Set(change.New, b.Column, b.parents.Key(o))
+			made = change.New
+			return b.children.Insert(ctx, c, change)
+		})
+		if err != nil || !b.children.Style.Location {
+			return reply, err
 		}
-		b.children.Set(change.New, b.Column, b.parents.Key(o))
-		made = change.New
-		return b.children.Insert(ctx, c, change)
-	})
-	if err != nil || !b.children.Style.Location {
-		return reply, err
+		at := r.Op().Path
+		for _, name := range []string{b.parents.Param, b.children.Param} {
+			at = strings.Replace(at, "{"+name+"}", url.PathEscape(r.Param(name)), 1)
+		}
+		if b.children.MadeAs == "" {
+			at += "/" + url.PathEscape(fmt.Sprint(b.children.Key(made)))
+		}
+		reply.Header.Set("Location", b.children.Prefix+at)
+		return reply, nil
 	}
-	at := r.Op().Path
-	for _, name := range []string{b.parents.Param, b.children.Param} {
-		at = strings.Replace(at, "{"+name+"}", url.PathEscape(r.Param(name)), 1)
+}
+
+// refuseFull refuses another child of an object that has Most.
+func (b *below[P, C]) refuseFull(ctx context.Context, c store.Conn, o any) error {
+	if b.Most == 0 {
+		return nil
 	}
-	if b.children.MadeAs == "" {
-		at += "/" + url.PathEscape(fmt.Sprint(b.children.Key(made)))
+	k := b.children
+	there, err := k.Count(ctx, c, b.Column+" = $1", query.Arguments{Values: []any{b.parents.Key(o)}})
+	if err == nil && there >= b.Most {
+		err = k.Style.Storedf("%s has at most %d %s", declaration.Capitalized(k.One(b.parents.Singular)), b.Most, k.Plural(k.Path))
 	}
-	reply.Header.Set("Location", b.children.Prefix+at)
-	return reply, nil
+	return err
 }

@@ -78,8 +78,7 @@ func (k *CollectionOf[T]) leadingTo(ctx context.Context, c store.Conn, change *d
 	for _, s := range k.sides {
 		if s.leadsHere() {
 			args := &query.Arguments{}
-			linked := k.engine.SQL(ctx, declaration.ParseSQL(s.shownAmong(args.Add(k.Key(change.Old)))), args.Add)
-			if err := s.other.collection.addWhere(ctx, c, l, linked, args, "update"); err != nil {
+			if err := s.other.collection.addWhere(ctx, c, l, s.linkedWith(ctx, change.Old, args.Add), args, "update"); err != nil {
 				return nil, err
 			}
 		}

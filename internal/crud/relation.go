@@ -348,9 +348,8 @@ type linkable interface {
 	Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error
 	deleteOf(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, o any) error
 
-	parent(same ...string) parent
-	listIn(of parent, path, id string, condition func(placeholder string) string) rest.Operation
-	oneIn(of parent, condition func(placeholder string) string) rest.Operation
-	createBelow(path, singular string, owner func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, string, error),
-		join func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, owner, made any) error) rest.Operation
+	place(same ...string) place
+	listBelow(of place, path, id string, condition belonging) rest.Operation
+	oneBelow(of place, condition belonging) rest.Operation
+	createBelow(of place, path string, join func(ctx context.Context, c store.Conn, r *rest.Request, o, made any) error) rest.Operation
 }

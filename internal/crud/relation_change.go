@@ -520,9 +520,10 @@ func (s *DeclaredSide) among(placeholder string) string {
 	return s.other.KeyColumn().Name + " IN (SELECT " + s.other.Refers + " FROM " + s.Joining + " WHERE " + s.Refers + " = " + placeholder + ")"
 }
 
-// shownAmong is among for SQL that reads no link of which the caller may not know.
-func (s *DeclaredSide) shownAmong(placeholder string) string {
-	return strings.Replace(s.among(placeholder), " FROM "+s.Joining, " FROM {"+s.Joining+"} l", 1)
+// linkedWith is among for the objects that the caller of ctx may know to be linked.
+func (s *DeclaredSide) linkedWith(ctx context.Context, o any, add func(value any) (placeholder string)) string {
+	shown := strings.Replace(s.among(add(s.Key(o))), " FROM "+s.Joining, " FROM {"+s.Joining+"} l", 1)
+	return s.relation.engine.SQL(ctx, declaration.ParseSQL(shown), add)
 }
 
 // mayUnlink refuses a caller who is denied to end a link of an object that is deleted: what a denial keeps from being taken away is not

@@ -115,57 +115,52 @@ func (l *List) named(at int, item any) (by string, value any, err error) {
 	return "", nil, apierr.InvalidField(fmt.Sprintf("%s[%d].%s", l.Field, at, l.By[0]), "required", "Is required")
 }
 
-// parent is the object at the beginning of the path of a list.
-type parent struct {
-	path, singular, tag string
-	// key returns the first key of the object that the request's path names.
-	key func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error)
+// place is the object at the beginning of a path, below which others stand.
+type place struct {
+	of   *declaration.Entity
+	path string
+	// find returns the object that a request's path names. It refuses a caller who is denied the operation under another of its keys.
+	find func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error)
 }
 
-// parent is the object of this collection that the path names by its key. It refuses a caller who is denied to read one of these paths
+// place is the object of this collection that the path names by its key. It refuses a caller who is denied to read one of these paths
 // below it, which show the same.
-func (k *CollectionOf[T]) parent(same ...string) parent {
-	key := func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
+func (k *CollectionOf[T]) place(same ...string) place {
+	return place{k.Entity, k.OnePath(), func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
 		o, err := k.Row(ctx, c, scope, r.Param(k.Param))
-		if err != nil {
-			return nil, err
-		}
-		if err := rights.RefuseDenied(r, rights.AliasesOf(k.Entity, o)); err != nil {
-			return nil, err
+		if err == nil {
+			err = rights.RefuseDenied(r, rights.AliasesOf(k.Entity, o))
 		}
 		for _, path := range same {
-			if err := k.NotDenied(r, o, path+".read"); err != nil {
-				return nil, err
+			if err == nil {
+				err = k.NotDenied(r, o, path+".read")
 			}
 		}
-		return k.Key(o), nil
-	}
-	return parent{path: k.OnePath(), singular: k.Singular, tag: declaration.Underscored(k.Path), key: key}
+		return o, err
+	}}
 }
 
-// narrowedTo narrows objects to those for which a condition on a parent's key holds.
-func (k *CollectionOf[T]) narrowedTo(of parent, condition func(placeholder string) string) narrowing {
+// belonging returns the condition for the objects that belong to the one at a place, and adds its values.
+type belonging func(ctx context.Context, o any, add func(value any) (placeholder string)) string
+
+// narrowedTo narrows objects to those that belong to the one at a place.
+func (p place) narrowedTo(condition belonging) narrowing {
 	return func(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error) {
-		key, err := of.key(ctx, c, scope, r)
+		o, err := p.find(ctx, c, r, scope)
 		if err != nil {
 			return "", err
 		}
-		return k.engine.SQL(ctx, declaration.ParseSQL(condition(args.Add(key))), args.Add), nil
+		return condition(ctx, o, args.Add), nil
 	}
 }
 
-// listIn returns the operation that lists the objects for which a condition on a parent's key holds: GET {parent}/{collection}.
-func (k *CollectionOf[T]) listIn(of parent, path, id string, condition func(placeholder string) string) rest.Operation {
-	return k.listBelow(of, path, id, k.narrowedTo(of, condition))
-}
-
-// listBelow is listIn for what a narrowing finds.
-func (k *CollectionOf[T]) listBelow(of parent, path, id string, narrow narrowing) rest.Operation {
-	list := k.List
+// listBelow returns the operation that lists the objects that belong to the one at a place: GET {place}/{collection}.
+func (k *CollectionOf[T]) listBelow(of place, path, id string, condition belonging) rest.Operation {
+	list, narrow := k.List, of.narrowedTo(condition)
 	list.Recurse = false
 	return rest.Operation{
-		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: id, Tag: of.tag,
-		Summary: "List the " + k.Plural(k.Path) + " of " + k.One(of.singular),
+		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: id, Tag: declaration.Underscored(of.of.Path),
+		Summary: "List the " + k.Plural(k.Path) + " of " + k.One(of.of.Singular),
 		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.Schema, k.Style.Filtered),
 		Statuses: []int{404}, Tenanted: true, Fields: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
@@ -174,9 +169,9 @@ func (k *CollectionOf[T]) listBelow(of parent, path, id string, narrow narrowing
 	}
 }
 
-// oneIn returns the operation that reads the one object for which a condition on a parent's key holds: GET {parent}/{singular}.
-func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) string) rest.Operation {
-	path, narrow := of.path+"/"+k.Singular, k.narrowedTo(of, condition)
+// oneBelow returns the operation that reads the one object that belongs to the one at a place: GET {place}/{singular}.
+func (k *CollectionOf[T]) oneBelow(of place, condition belonging) rest.Operation {
+	path, narrow := of.path+"/"+k.Singular, of.narrowedTo(condition)
 	read := k.engine.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
 		args := &query.Arguments{}
 		where := k.InScope(true, args.Add(scope))
@@ -200,37 +195,36 @@ func (k *CollectionOf[T]) oneIn(of parent, condition func(placeholder string) st
 		return found[0], k.Withhold(ctx, found[0])
 	})
 	return rest.Operation{
-		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: "get_" + of.singular + "_" + k.Singular, Tag: of.tag,
-		Summary: "Read the " + rest.Reading(k.Words, k.Singular) + " of " + k.One(of.singular),
+		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: "get_" + of.of.Singular + "_" + k.Singular,
+		Tag: declaration.Underscored(of.of.Path), Summary: "Read the " + rest.Reading(k.Words, k.Singular) + " of " + k.One(of.of.Singular),
 		Success: http.StatusOK, Reply: k.Schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true, Handle: read,
 	}
 }
 
-// createBelow returns the operation that makes an object for one of another collection: POST {its path}/{collection}. owner finds that one,
-// and the tenant of the new object; join links them.
-func (k *CollectionOf[T]) createBelow(
-	path, singular string, owner func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, string, error),
-	join func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, owner, made any) error,
-) rest.Operation {
+// createBelow returns the operation that makes an object for the one at a place, in its tenant: POST {place}/{collection}. join links them.
+func (k *CollectionOf[T]) createBelow(of place, path string, join func(ctx context.Context, c store.Conn, r *rest.Request, o, made any) error) rest.Operation {
 	return rest.Operation{
-		Method: http.MethodPost, Path: path, Access: rights.AccessOf(k.Service, path, "create"), ID: "create_" + singular + "_" + k.Singular,
-		Summary: "Create " + k.One(k.Singular) + " for " + k.One(singular),
-		Body:    k.Schema, Success: k.Style.CreateStatus, Reply: k.Schema, Statuses: []int{404}, Tenanted: true,
+		Method: http.MethodPost, Path: path, Access: rights.AccessOf(k.Service, path, "create"), ID: "create_" + of.of.Singular + "_" + k.Singular,
+		Tag: declaration.Underscored(of.of.Path), Summary: "Create " + k.One(k.Singular) + " for " + k.One(of.of.Singular),
+		Body: k.Schema, Success: k.Style.CreateStatus, Reply: k.Schema, Statuses: []int{404}, Tenanted: true,
 		Tagged: true, Located: k.Style.Location,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			return k.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-				of, tenantUUID, err := owner(ctx, c, r, change.Tenant)
+				o, err := of.find(ctx, c, r, change.Tenant)
+				if err == nil {
+					err = rights.NotDenied(r, rights.AccessOf(k.Service, "/"+k.Path, "create"))
+				}
 				if err != nil {
 					return err
 				}
-				change.Tenant = tenantUUID
+				change.Tenant = of.of.TenantOf(o)
 				if err := k.Insert(ctx, c, change); err != nil {
 					return err
 				}
-				if err := join(ctx, c, r, tenantUUID, of, change.New); err != nil {
+				if err := join(ctx, c, r, o, change.New); err != nil {
 					return err
 				}
-				return k.LoadAll(ctx, c, tenantUUID, []T{change.New})
+				return k.LoadAll(ctx, c, change.Tenant, []T{change.New})
 			})
 		},
 	}

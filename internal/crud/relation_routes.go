@@ -82,15 +82,21 @@ func (r *DeclaredRelation) operation(kind string) rest.Operation {
 		op.Summary = "Dissociate " + left + " from every " + rest.Reading(r.engine.Words, other.Singular)
 		op.Access = rights.AccessOf(r.engine.Service, all, "delete")
 	case "list":
-		parent := of.collection.parent(of.otherReads(all)...)
-		return other.collection.listIn(parent, all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path), of.shownAmong)
+		at := of.collection.place(of.otherReads(all)...)
+		return other.collection.listBelow(at, all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path), of.linkedWith)
 	case "list_back":
 		path := "/" + other.Path + "/{" + other.Param + "}/" + of.Path
-		return of.collection.listIn(other.collection.parent(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), r.Right.shownAmong)
+		return of.collection.listBelow(other.collection.place(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), other.linkedWith)
 	case "one":
-		return other.collection.oneIn(of.collection.parent(r.Left.otherReads("/"+other.Singular)...), r.Left.among)
+		among := func(_ context.Context, o any, add func(value any) (placeholder string)) string { return of.among(add(of.Key(o))) }
+		return other.collection.oneBelow(of.collection.place(of.otherReads("/"+other.Singular)...), among)
 	case "create":
-		return r.createOne(all)
+		return other.collection.createBelow(of.collection.place(), all, func(ctx context.Context, c store.Conn, q *rest.Request, left, made any) error {
+			if err := of.collection.ownOf(ctx, c, []any{left}); err != nil {
+				return err
+			}
+			return (&diff{request: q, tenant: of.TenantOf(left), near: of, object: left}).add(ctx, c, made)
+		})
 	case "set":
 		return r.Left.listOperation()
 	case "set_back":
@@ -194,29 +200,6 @@ func (r *DeclaredRelation) dropAll(ctx context.Context, q *rest.Request) (rest.R
 		d.end(linked...)
 		return d.apply(ctx, c)
 	})
-}
-
-func (r *DeclaredRelation) createOne(path string) rest.Operation {
-	owner := func(ctx context.Context, c store.Conn, q *rest.Request, scope string) (any, string, error) {
-		left, err := r.Left.collection.rowAt(ctx, c, scope, q.Param(r.Left.param))
-		if err != nil {
-			return nil, "", err
-		}
-		if err := rights.RefuseDenied(q, r.Left.names(left)); err != nil {
-			return nil, "", err
-		}
-		if err := rights.NotDenied(q, rights.AccessOf(r.engine.Service, "/"+r.Right.Path, "create")); err != nil {
-			return nil, "", err
-		}
-		return left, r.Left.TenantOf(left), r.Left.collection.ownOf(ctx, c, []any{left})
-	}
-	join := func(ctx context.Context, c store.Conn, q *rest.Request, tenantUUID string, left, right any) error {
-		d := &diff{request: q, tenant: tenantUUID, near: r.Left, object: left}
-		return d.add(ctx, c, right)
-	}
-	op := r.Right.collection.createBelow(path, r.Left.Singular, owner, join)
-	op.Tag = declaration.Underscored(r.Left.Path)
-	return op
 }
 
 // listOperation returns the PUT of the list of this side.
