@@ -82,16 +82,25 @@ func (k *CollectionOf[T]) objects() *rights.Objects { return k.Objects }
 // returns not found if the resource's Readable hides the object, and refuses a caller who is denied the operation under another of the
 // object's keys, or what the resource's Also returns.
 func (k *CollectionOf[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (T, error) {
-	key, err := k.keyIn(ctx, c, r, tenantUUID)
-	if err != nil {
-		return declaration.Null[T](), err
+	return k.named(ctx, c, r, tenantUUID, func(ctx context.Context, c store.Conn, scope, key string) (T, error) {
+		o, err := k.Row(ctx, c, scope, key)
+		if err == nil {
+			err = k.LoadOwn(ctx, c, []T{o})
+		}
+		return o, err
+	})
+}
+
+// named returns what find finds by the key in the request's path.
+func (k *CollectionOf[T]) named(
+	ctx context.Context, c store.Conn, r *rest.Request, scope string, find func(ctx context.Context, c store.Conn, scope, key string) (T, error),
+) (o T, err error) {
+	key, err := k.keyIn(ctx, c, r, scope)
+	if err == nil {
+		o, err = find(ctx, c, scope, key)
 	}
-	o, err := k.Row(ctx, c, tenantUUID, key)
 	if err == nil {
 		err = k.checkReadable(ctx, c, r, o)
-	}
-	if err == nil {
-		err = k.LoadOwn(ctx, c, []T{o})
 	}
 	if err == nil {
 		err = k.refuseDenied(r, o)

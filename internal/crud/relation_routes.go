@@ -88,7 +88,9 @@ func (r *DeclaredRelation) operation(kind string) rest.Operation {
 		path := "/" + other.Path + "/{" + other.Param + "}/" + of.Path
 		return of.collection.listBelow(other.collection.place(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), other.linkedWith)
 	case "one":
-		among := func(_ context.Context, o any, add func(value any) (placeholder string)) string { return of.among(add(of.Key(o))) }
+		among := func(_ context.Context, o any, add func(value any) (placeholder string)) string {
+			return of.among(add(of.Key(o)))
+		}
 		return other.collection.oneBelow(of.collection.place(of.otherReads("/"+other.Singular)...), among)
 	case "create":
 		return other.collection.createBelow(of.collection.place(), all, func(ctx context.Context, c store.Conn, q *rest.Request, left, made any) error {

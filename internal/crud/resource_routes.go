@@ -57,7 +57,8 @@ func (k *CollectionOf[T]) listOperation() rest.Operation {
 	plural := declaration.Underscored(k.Path)
 	return rest.Operation{
 		Method: http.MethodGet, Path: "/" + k.Path, ID: "list_" + plural, Summary: "List " + k.Plural(k.Path),
-		Query: k.List.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.Schema, k.Style.Filtered), Fields: true, Handle: k.serveList,
+		Query: k.List.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.Schema, k.Style.Filtered), Fields: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return k.serveNarrowed(ctx, r, nil) },
 	}
 }
 
@@ -117,10 +118,6 @@ func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 		op.Replies = map[int]*rest.Schema{http.StatusOK: k.Preview.Reply}
 	}
 	return op
-}
-
-func (k *CollectionOf[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	return k.serveNarrowed(ctx, r, nil)
 }
 
 // narrowing returns a further condition of a list, and adds its values to args.
@@ -196,22 +193,10 @@ func (k *CollectionOf[T]) Named(ctx context.Context, r *rest.Request) (object T,
 
 // ReadIn is Named in a transaction that reads.
 func (k *CollectionOf[T]) ReadIn(ctx context.Context, c store.Conn, r *rest.Request, scope string) (T, error) {
-	nothing := declaration.Null[T]()
 	if err := rights.MayRead(ctx, c, k.Entity, scope); err != nil {
-		return nothing, err
+		return declaration.Null[T](), err
 	}
-	key, err := k.keyIn(ctx, c, r, scope)
-	if err != nil {
-		return nothing, err
-	}
-	object, err := k.Find(ctx, c, scope, key)
-	if err != nil {
-		return nothing, err
-	}
-	if err := k.checkReadable(ctx, c, r, object); err != nil {
-		return nothing, err
-	}
-	return object, k.refuseDenied(r, object)
+	return k.named(ctx, c, r, scope, k.Find)
 }
 
 // checkReadable returns not found if the request may not read the object, or the one to which it belongs.

@@ -248,17 +248,6 @@ func (m *Match) Access() string {
 	return b.String()
 }
 
-// With returns the match with another value of a path parameter: another of an object's keys.
-func (m *Match) With(param, value string) Match {
-	other := *m
-	if m.route != nil {
-		if i := slices.Index(m.route.params, param); i >= 0 {
-			other.values[i] = value
-		}
-	}
-	return other
-}
-
 // WriteWord writes a path segment as one word of an access. A dot inside the segment must not separate words: it is written %2E,
 // which no canonical segment can contain, so two different segments never make the same word.
 func WriteWord(b *strings.Builder, segment string) {

@@ -131,26 +131,6 @@ func TestParam(t *testing.T) {
 	}
 }
 
-// The same route with another of the object's keys, for the access that it would need.
-func TestMatchWith(t *testing.T) {
-	s := routed(t)
-	m, _ := s.Match(http.MethodGet, parsed(t, prefix+"/users/17/lines/3"))
-	other := m.With("user_uuid", "a.b")
-	if other.Op != m.Op || other.Param("user_uuid") != "a.b" || other.Access() != "confd.users.a%2Eb.lines.3.read" {
-		t.Errorf("%q", other.Access())
-	}
-	if m.Param("user_uuid") != "17" || m.Access() != "confd.users.17.lines.3.read" {
-		t.Errorf("the match itself has changed: %q", m.Access())
-	}
-	if same := m.With("nope", "x"); same.Access() != m.Access() {
-		t.Errorf("%q", same.Access())
-	}
-	unknown, _ := s.Match(http.MethodGet, parsed(t, prefix+"/nope"))
-	if same := unknown.With("user_uuid", "x"); same.Access() != "confd.#" {
-		t.Errorf("%q", same.Access())
-	}
-}
-
 // Different segments never make the same word, whatever they hold.
 func TestWriteWord(t *testing.T) {
 	words := map[string]string{}

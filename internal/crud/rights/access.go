@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -69,21 +70,17 @@ func Filled(access string, objects ...Aliases) []string {
 // checked the access for the key in the path: a caller who is denied confd.users.{uuid}.delete must not delete the user by id.
 func RefuseDenied(r *rest.Request, objects ...Aliases) error {
 	p, asked := r.Principal(), r.Match().Access()
-	accesses := []rest.Match{*r.Match()}
-	for _, o := range objects {
-		if len(o.Keys) == 0 {
-			continue // this request has no such object
-		}
-		var all []rest.Match
-		for i := range accesses {
-			for _, key := range o.Keys {
-				all = append(all, accesses[i].With(o.Param, key))
-			}
-		}
-		accesses = all
+	if !p.HasDenials() {
+		return nil
 	}
-	for i := range accesses {
-		if access := accesses[i].Access(); access != asked && p.Denies(access) {
+	for word := range strings.SplitSeq(r.Op().Access, ".") {
+		name, parameter := pathtemplate.Parameter(word)
+		if parameter && !slices.ContainsFunc(objects, func(o Aliases) bool { return o.Param == name }) {
+			objects = append(objects, Aliases{name, []string{r.Param(name)}})
+		}
+	}
+	for _, access := range Filled(r.Op().Access, objects...) {
+		if access != asked && p.Denies(access) {
 			return notAllowed("Your token denies %s, which is the same object", p.Denial(access))
 		}
 	}
