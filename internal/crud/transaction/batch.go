@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,10 +24,9 @@ const turnFor = 30 * time.Second
 // times faster. What shares a transaction also shares its commit, and its statement for the audit.
 type queue struct {
 	once sync.Once
-	turn chan struct{}
-
-	mu      sync.Mutex
-	waiting []*share
+	// turn has room for the one whose turn it is. waiting has no room: who waits offers their share there, and it is taken by whoever gets the turn.
+	turn    chan struct{}
+	waiting chan *share
 }
 
 // share is what one request does in the transaction.
@@ -56,92 +54,60 @@ func (e *Runner) InBatch(ctx context.Context, do func(ctx context.Context, c sto
 	if transactionOf(ctx) != nil { // who has a transaction must not wait for those who wait for one
 		return e.InTx(ctx, do)
 	}
-	s := &share{ctx: ctx, do: do, after: after, done: make(chan struct{})}
-	q := &e.waiting
-	if err := q.enter(ctx, s); err != nil {
-		return err
-	}
-	if !s.isDone() {
-		e.doAll(q, q.take(s))
+	q, s := &e.queue, &share{ctx: ctx, do: do, after: after, done: make(chan struct{})}
+	q.once.Do(func() { q.turn, q.waiting = make(chan struct{}, 1), make(chan *share) })
+	select {
+	case q.waiting <- s: // nobody leaves while somebody works for them
+		<-s.done
+	case q.turn <- struct{}{}:
+		shares := q.take(s)
+		if len(shares) == 1 {
+			return e.inTurn(ctx, do)
+		}
+		e.doAll(shares)
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	if !s.alone {
 		return s.err
 	}
-	if err := q.enter(ctx, nil); err != nil {
-		return err
-	}
-	defer q.leave()
-	ctx, cancel := context.WithTimeout(ctx, turnFor)
-	defer cancel()
-	return e.InTx(ctx, do)
-}
-
-// isDone reports whether the share was done in somebody else's turn.
-func (s *share) isDone() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// enter waits for a turn, which then has to be left, or until the share is done in somebody else's turn.
-func (q *queue) enter(ctx context.Context, s *share) error {
-	q.once.Do(func() { q.turn = make(chan struct{}, 1) })
-	var done chan struct{}
-	if s != nil {
-		done = s.done
-		q.mu.Lock()
-		q.waiting = append(q.waiting, s)
-		q.mu.Unlock()
-	}
 	select {
 	case q.turn <- struct{}{}:
-		if s != nil && !q.withdraw(s) { // somebody has taken it, and does what comes after the turn
-			q.leave()
-			<-done
-		}
-		return nil
-	case <-done:
-		return nil
+		return e.inTurn(ctx, do)
 	case <-ctx.Done():
-		if s != nil && !q.withdraw(s) {
-			<-done // it is being done: nobody leaves while somebody works for them
-			return nil
-		}
 		return ctx.Err()
 	}
 }
 
-// withdraw takes back a share that waits, and reports whether it did.
-func (q *queue) withdraw(s *share) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	i := slices.Index(q.waiting, s)
-	if i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
+// take returns the share whose turn it is, with others that wait. Nobody else does them.
+func (q *queue) take(s *share) []*share {
+	shares := []*share{s}
+	for len(shares) < maxBatch {
+		select {
+		case other := <-q.waiting:
+			shares = append(shares, other)
+		default:
+			return shares
+		}
 	}
-	return i >= 0
+	return shares
 }
 
 // leave ends the turn.
 func (q *queue) leave() { <-q.turn }
 
-// take returns the share whose turn it is, with others that wait. Nobody else does them.
-func (q *queue) take(s *share) []*share {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := min(len(q.waiting), maxBatch-1)
-	taken := append([]*share{s}, q.waiting[:n]...)
-	q.waiting = slices.Delete(q.waiting, 0, n)
-	return taken
+// inTurn does what one request does in a transaction of its own, and leaves the turn.
+func (e *Runner) inTurn(ctx context.Context, do func(ctx context.Context, c store.Conn) error) error {
+	defer e.queue.leave()
+	ctx, cancel := context.WithTimeout(ctx, turnFor)
+	defer cancel()
+	return e.InTx(ctx, do)
 }
 
 // doAll does the shares in one transaction, leaves the turn, and tells each its result. A request that ends meanwhile undoes nothing. Each
 // is done alone after whatever certainly undid the transaction. Once all have run, a panic or store.ErrUnavailable leaves open whether
 // it was committed, and nothing is done twice.
-func (e *Runner) doAll(q *queue, shares []*share) {
+func (e *Runner) doAll(shares []*share) {
 	err, ran := errApart, false
 	defer func() {
 		if p := recover(); p != nil { // a share that panics will do so again, alone; the panic's text may be the request's
@@ -149,7 +115,7 @@ func (e *Runner) doAll(q *queue, shares []*share) {
 			err = fmt.Errorf("%w: panic, perhaps after the commit", store.ErrUnavailable)
 		}
 		alone := err != nil && (!ran || !errors.Is(err, store.ErrUnavailable))
-		q.leave()
+		e.queue.leave()
 		if err == nil {
 			e.readAll(shares)
 		}
@@ -158,9 +124,6 @@ func (e *Runner) doAll(q *queue, shares []*share) {
 			close(s.done)
 		}
 	}()
-	if len(shares) == 1 {
-		return
-	}
 	shared, cancel := context.WithTimeout(context.WithoutCancel(shares[0].ctx), turnFor)
 	defer cancel()
 	again := false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -84,10 +85,16 @@ func (c *crowd) waitToRead(ctx context.Context, do func(ctx context.Context, con
 	return result
 }
 
-func (c *crowd) waiting() int {
-	c.engine.waiting.mu.Lock()
-	defer c.engine.waiting.mu.Unlock()
-	return len(c.engine.waiting.waiting)
+// waiting returns how many goroutines wait for their turn, in InBatch itself.
+func (c *crowd) waiting() (n int) {
+	all := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
+		lines := strings.SplitN(stack, "\n", 3)
+		if len(lines) > 1 && strings.Contains(lines[0], "[select") && strings.Contains(lines[1], ".InBatch(") {
+			n++
+		}
+	}
+	return n
 }
 
 // begin ends the first turn.

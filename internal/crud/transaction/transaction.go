@@ -27,7 +27,7 @@ type Runner struct {
 	// Idempotency, if set, lets POST operations be repeated.
 	Idempotency *Idempotency
 
-	waiting queue
+	queue queue
 	// uncounted is how many changes of counted collections there were since the last AddUp.
 	uncounted atomic.Int64
 }
