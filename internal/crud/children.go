@@ -108,7 +108,7 @@ func (b *below[P, C]) operation(of place, action string) rest.Operation {
 		op.Handle, op.Statuses = b.create(of), append(op.Statuses, 404)
 	} else {
 		if b.children.below == nil {
-			b.children.below = map[string]func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error){}
+			b.children.below = map[string]keyIn{}
 		}
 		b.children.below[op.Path] = b.key(of)
 	}
@@ -117,7 +117,7 @@ func (b *below[P, C]) operation(of place, action string) rest.Operation {
 }
 
 // key returns what returns the key of the child that a request's path names.
-func (b *below[P, C]) key(of place) func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
+func (b *below[P, C]) key(of place) keyIn {
 	return func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
 		o, err := of.find(ctx, c, r, scope)
 		if err != nil {

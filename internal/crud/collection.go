@@ -33,8 +33,11 @@ type CollectionOf[T declaration.Pointer] struct {
 	// sides are those that the objects have of relations.
 	sides []*DeclaredSide
 	// below are the paths that name an object below the one to which it belongs: each returns its key.
-	below map[string]func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error)
+	below map[string]keyIn
 }
+
+// keyIn returns how a request's path names an object.
+type keyIn func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error)
 
 // table is the part of a collection that does not depend on its type.
 type table interface {

@@ -43,8 +43,6 @@ type NestOf[L, R declaration.Pointer] struct {
 	Stays bool
 	// Shown says that the reply of a POST shows the objects as that of their own POST does, and not as L shows them.
 	Shown bool
-	// Inside says that the attribute is read only where the object of L is nested itself.
-	Inside bool
 	// Asked says that a POST reads the attribute only with recursive=true: see [Nested].
 	Asked bool
 	// Restore completes what was sent for an object that is there with what objects of L do not show of it: a client that sends back
@@ -62,7 +60,7 @@ type nest[L, R declaration.Pointer] struct {
 func (n NestOf[L, R]) On(e *Engine) {
 	b := &nest[L, R]{n, e}
 	nested := NestedOf[L]{
-		Name: n.Name, Inside: n.Inside, Asked: n.Asked, Write: b.write,
+		Name: n.Name, Asked: n.Asked, Write: b.write,
 		Body:    func() *rest.Schema { return b.shaped(b.body()) },
 		Partial: func() *rest.Schema { return b.shaped(b.partial()) },
 	}

@@ -106,27 +106,15 @@ func (d *diff) end(objects ...any) {
 	}
 }
 
-// add makes links with these objects that are not there.
-func (d *diff) add(ctx context.Context, c store.Conn, objects ...any) (err error) {
-	for _, o := range objects {
-		l := d.link(o)
-		if l.row, err = d.near.relation.row.Fresh(); err != nil {
-			return err
-		}
-		d.added = append(d.added, l)
-	}
-	return d.apply(ctx, c)
-}
-
 // associate makes a link that may be there, or changes its row.
 func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
-	l, there := d.link(far), []declaration.StoredLink(nil)
+	l, there, key := d.link(far), []declaration.StoredLink(nil), d.near.other.Key(far)
 	var err error
 	if l.row, err = d.near.relation.row.Fresh(); err != nil {
 		return err
 	}
-	if !d.near.relation.GivesRights {
-		if there, err = d.stored(ctx, c, d.near.other.Key(far)); err != nil {
+	if !d.near.relation.GivesRights && !transaction.MemoryOf(ctx).Unlinked(&d.near.other.Side, key) {
+		if there, err = d.stored(ctx, c, key); err != nil {
 			return err
 		}
 	}

@@ -97,7 +97,7 @@ func (r *DeclaredRelation) operation(kind string) rest.Operation {
 			if err := of.collection.ownOf(ctx, c, []any{left}); err != nil {
 				return err
 			}
-			return (&diff{request: q, tenant: of.TenantOf(left), near: of, object: left}).add(ctx, c, made)
+			return (&diff{request: q, tenant: of.TenantOf(left), near: of, object: left}).associate(ctx, c, made)
 		})
 	case "set":
 		return r.Left.listOperation()

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -44,8 +45,8 @@ const (
 type Idempotency struct {
 	// running are the digests of the requests that this node is doing.
 	running sync.Map
-	mu      sync.Mutex
-	swept   time.Time
+	// swept is when this node last deleted those that had expired, in nanoseconds since 1970.
+	swept atomic.Int64
 }
 
 // Idempotent returns the handler of an operation that takes the header.
@@ -124,16 +125,11 @@ func (e *Runner) onceOnly(ctx context.Context, k *keyed, do func(ctx context.Con
 // sweepKeys deletes what has expired, now and then. If that fails, the next one will do it.
 func (e *Runner) sweepKeys(ctx context.Context) {
 	i := e.Idempotency
-	i.mu.Lock()
-	due := time.Since(i.swept) > sweepEvery
-	if due {
-		i.swept = time.Now()
-	}
-	i.mu.Unlock()
-	if !due {
+	now, last := time.Now(), i.swept.Load()
+	if now.Sub(time.Unix(0, last)) <= sweepEvery || !i.swept.CompareAndSwap(last, now.UnixNano()) {
 		return
 	}
-	if _, err := e.DB.Exec(ctx, `DELETE FROM confd_idempotency WHERE expires_at <= $1`, time.Now().Unix()); err != nil {
+	if _, err := e.DB.Exec(ctx, `DELETE FROM confd_idempotency WHERE expires_at <= $1`, now.Unix()); err != nil {
 		slog.WarnContext(ctx, "expired responses were not deleted", slog.Any("error", err))
 	}
 }
