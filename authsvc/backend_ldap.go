@@ -51,11 +51,6 @@ func (s *Service) declareDirectories(e *crud.Engine) {
 		Resource: crud.Resource[LDAPConfig]{
 			Path: "backends/ldap", Singular: "ldap_config", Table: "auth_ldap_config",
 			Prepare: s.prepareLDAP, Validate: s.validateLDAP, Save: vouchForDirectory, Changed: s.forgetEntries,
-			Committed: func(change *crud.Change[LDAPConfig]) {
-				if change.New == nil {
-					s.forgetHere(forgetAll())
-				}
-			},
 			Describe: describeLDAP,
 		},
 		Blank: func(fresh *LDAPConfig) any { return shownLDAP{TenantUUID: fresh.TenantUUID} },
@@ -203,7 +198,7 @@ func (s *Service) forgetEntries(ctx context.Context, tx store.Conn, change *crud
 	if _, err := tx.Exec(ctx, `DELETE FROM auth_identity WHERE backend = $2 AND realm = $1`, change.Tenant, ldapName); err != nil {
 		return err
 	}
-	return s.announce(ctx, tx, forgetAll())
+	return s.announceChange(ctx, tx, forgetAll())
 }
 
 // mayActOnLDAPUsers refuses a caller if one of the tenant's LDAP users holds more than they do: control over the directory is

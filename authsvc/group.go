@@ -48,7 +48,7 @@ func (s *Service) declareGroups(e *crud.Engine) {
 			}
 			return nil
 		},
-		Changed: s.announceGroup, Committed: func(change *crud.Change[Group]) { s.forgetCarried(change.Carry) },
+		Changed: s.announceGroup,
 	})
 	s.declareGroupUsers(e)
 	s.declareGroupPolicies(e)
@@ -149,9 +149,8 @@ func (s *Service) declareGroupUsers(e *crud.Engine) {
 		Table: "auth_group_user", Only: []string{"put", "delete", "list", "list_back"}, GivesRights: true,
 		Allow: crud.Each(s.mayJoin), MayEnd: crud.Each(s.mayLeave),
 		Changed: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
-			return s.announceLinked(ctx, c, oneUser(p.Right.UUID), &p.Carry)
+			return s.announceLinked(ctx, c, oneUser(p.Right.UUID))
 		}),
-		Committed: func(p *crud.Pair[Group, User]) { s.forgetCarried(p.Carry) },
 	}.On(e)
 }
 
@@ -207,8 +206,7 @@ func (s *Service) declareGroupPolicies(e *crud.Engine) {
 			return s.mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID))
 		}),
 		Changed: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
-			return s.announceLinked(ctx, c, membersOf(p.Left.UUID), &p.Carry)
+			return s.announceLinked(ctx, c, membersOf(p.Left.UUID))
 		}),
-		Committed: func(p *crud.Pair[Group, Policy]) { s.forgetCarried(p.Carry) },
 	}.On(e)
 }

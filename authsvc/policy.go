@@ -56,7 +56,6 @@ func (s *Service) declarePolicies(e *crud.Engine) {
 		Shared:  "(config_managed AND slug_key <> '" + AdministratorPolicy + "' OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
 		Prepare: preparePolicy, Validate: s.validatePolicy, Save: savePolicy, Guard: s.guardPolicy,
 		Load: loadAccesses, Present: presentPolicies, Changed: s.announcePolicy,
-		Committed: func(change *crud.Change[Policy]) { s.forgetCarried(change.Carry) },
 	})
 }
 
@@ -234,14 +233,10 @@ func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud
 		return nil
 	}
 	holders := holdersOf(change.Old.UUID)
-	if change.New != nil { // Guard looked before a delete: now nobody holds it
-		gone, err := forgetUsers(ctx, c, holders)
-		if err != nil {
-			return err
-		}
-		change.Carry = gone
+	if change.New != nil {
+		return s.announceLinked(ctx, c, holders)
 	}
-	return s.announceHoldings(ctx, c, holders, change.Carry.([]forget)...)
+	return s.announceHoldings(ctx, c, holders, change.Carry.([]forget)...) // Guard looked before the delete: now nobody holds it
 }
 
 func (s *Service) policyAccessOperations() []rest.Operation {

@@ -130,9 +130,8 @@ func (s *Service) declareUserPolicies(e *crud.Engine) {
 			return s.mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, oneUser(p.Left.UUID))
 		}),
 		Changed: crud.Each(func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
-			return s.announceLinked(ctx, c, oneUser(p.Left.UUID), &p.Carry)
+			return s.announceLinked(ctx, c, oneUser(p.Left.UUID))
 		}),
-		Committed: func(p *crud.Pair[User, Policy]) { s.forgetCarried(p.Carry) },
 	}.On(e)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -65,13 +66,7 @@ func (s *Service) declareTenants(e *crud.Engine) {
 		Aliases: map[string]string{"uuids": "uuid"}, Several: []string{"uuids"},
 		Prepare: prepareTenant, Validate: s.validateTenant, Save: saveTenant, Guard: s.guardTenant, Shrink: s.shrinkTenant, Load: loadTenants,
 		Preview: &crud.Preview[Tenant]{Reply: rest.SchemaOf[tenantPreview](), Show: s.previewTenant},
-		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
-			if change.New == nil {
-				s.tenantsChanged(forgetAll())
-				return
-			}
-			s.tenantsChanged()
-		},
+		Changed: s.announceTenant,
 	})
 }
 
@@ -457,6 +452,7 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 }
 
 func (s *Service) announceTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+	defer transaction.AfterCommit(ctx, s.tenantChanged) // as the last: this node has forgotten then
 	if change.New != nil {
 		if change.Old == nil || change.New.DefaultMethod == change.Old.DefaultMethod {
 			return nil
@@ -466,7 +462,7 @@ func (s *Service) announceTenant(ctx context.Context, c store.Conn, change *crud
 	if err := keepAdministrator(ctx, c); err != nil {
 		return err
 	}
-	return s.announce(ctx, c, forgetAll())
+	return s.announceChange(ctx, c, forgetAll())
 }
 
 func loadTenants(ctx context.Context, c store.Conn, tenants []*Tenant) error {

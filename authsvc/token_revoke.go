@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
@@ -97,8 +98,8 @@ func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) 
 	return out, nil
 }
 
-// announceHoldings ends the transaction of a change of what the users hold. It checks that somebody still administers and that
-// nobody holds more than a token can have, and tells the other nodes what to forget: gone.
+// announceHoldings ends the transaction of a change of what the users hold, which is the engine's. It checks that somebody still administers
+// and that nobody holds more than a token can have, and tells the other nodes what to forget, and this one after the commit: gone.
 func (s *Service) announceHoldings(ctx context.Context, tx store.Conn, of users, gone ...forget) error {
 	if err := keepAdministrator(ctx, tx); err != nil {
 		return err
@@ -106,23 +107,20 @@ func (s *Service) announceHoldings(ctx context.Context, tx store.Conn, of users,
 	if err := checkTotals(ctx, tx, of); err != nil {
 		return err
 	}
+	return s.announceChange(ctx, tx, gone...)
+}
+
+// announceChange tells the other nodes what to forget, and this one after the commit of the transaction, which is the engine's.
+func (s *Service) announceChange(ctx context.Context, tx store.Conn, gone ...forget) error {
+	transaction.AfterCommit(ctx, func() { s.forgetHere(gone...) })
 	return s.announce(ctx, tx, gone...)
 }
 
-// announceLinked is announceHoldings for a policy or group that the users are given or lose. It leaves in carry what this node
-// must forget.
-func (s *Service) announceLinked(ctx context.Context, tx store.Conn, of users, carry *any) error {
+// announceLinked is announceHoldings for what users have been given, or have lost.
+func (s *Service) announceLinked(ctx context.Context, tx store.Conn, of users) error {
 	gone, err := forgetUsers(ctx, tx, of)
 	if err != nil {
 		return err
 	}
-	*carry = gone
 	return s.announceHoldings(ctx, tx, of, gone...)
-}
-
-// forgetCarried makes this node's cache forget what a hook has left in carry, if anything.
-func (s *Service) forgetCarried(carry any) {
-	if gone, ok := carry.([]forget); ok {
-		s.forgetHere(gone...)
-	}
 }

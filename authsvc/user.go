@@ -73,7 +73,7 @@ func (s *Service) declareUsers(e *crud.Engine) {
 		},
 		Statuses: map[string][]int{"update": {http.StatusTooManyRequests}},
 		Receive:  s.receiveUser, Prepare: s.prepareUser, Validate: s.validateUser, Save: s.saveUser, Guard: s.guardUser,
-		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser, Audited: auditEmails,
+		Load: loadEmails, Changed: s.announceUser, Audited: auditEmails,
 	})
 }
 
@@ -464,13 +464,7 @@ func (s *Service) announceUser(ctx context.Context, c store.Conn, change *crud.C
 	if err := keepAdministrator(ctx, c); err != nil {
 		return err
 	}
-	return s.announce(ctx, c, forgetUser(change.Old.UUID))
-}
-
-func (s *Service) forgetChangedUser(change *crud.Change[User]) {
-	if change.Old != nil {
-		s.forgetHere(forgetUser(change.Old.UUID))
-	}
+	return s.announceChange(ctx, c, forgetUser(change.Old.UUID))
 }
 
 // A login is the account of a telephone user: it has that user's UUID. The configuration service keeps it together with the user, in the

@@ -1,6 +1,12 @@
 package confdsvc
 
-import "github.com/ringfence/ringfence/internal/crud"
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
+	"github.com/ringfence/ringfence/internal/store"
+)
 
 // FilesChange says that an object has other files of the telephone system than before: a voicemail, the voicemails of a context, a
 // music on hold, or a category of sounds.
@@ -18,15 +24,17 @@ type FilesChange struct {
 
 // tellFiles makes the collections whose objects have files tell of each change of these, after its commit.
 func tellFiles(e *crud.Engine, tell func(FilesChange)) {
-	crud.Of[Voicemail](e).Committed = func(change *crud.Change[Voicemail]) {
+	crud.Of[Voicemail](e).Changed = func(ctx context.Context, _ store.Conn, change *crud.Change[Voicemail]) error {
 		v, now := change.Old, change.New
 		switch {
 		case v == nil:
 		case now == nil:
-			tell(FilesChange{Context: v.Context, Number: v.Number})
+			transaction.AfterCommit(ctx, func() { tell(FilesChange{Context: v.Context, Number: v.Number}) })
 		case now.Context != v.Context || now.Number != v.Number:
-			tell(FilesChange{Context: v.Context, Number: v.Number, ToContext: now.Context, ToNumber: now.Number})
+			moved := FilesChange{Context: v.Context, Number: v.Number, ToContext: now.Context, ToNumber: now.Number}
+			transaction.AfterCommit(ctx, func() { tell(moved) })
 		}
+		return nil
 	}
 	tellGone(e, tell, func(o *Context) FilesChange { return FilesChange{Context: o.Name} })
 	tellGone(e, tell, func(o *MOH) FilesChange { return FilesChange{MOH: o.Name} })
@@ -35,9 +43,10 @@ func tellFiles(e *crud.Engine, tell func(FilesChange)) {
 
 // tellGone makes a collection tell of the files of what is deleted.
 func tellGone[T any](e *crud.Engine, tell func(FilesChange), files func(o *T) FilesChange) {
-	crud.Of[T](e).Committed = func(change *crud.Change[T]) {
+	crud.Of[T](e).Changed = func(ctx context.Context, _ store.Conn, change *crud.Change[T]) error {
 		if change.New == nil {
-			tell(files(change.Old))
+			transaction.AfterCommit(ctx, func() { tell(files(change.Old)) })
 		}
+		return nil
 	}
 }

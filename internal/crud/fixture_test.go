@@ -14,6 +14,7 @@ import (
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -46,7 +47,7 @@ type world struct {
 	readable func(r *rest.Request, add func(any) string) string
 
 	loads     []int    // how many things each Load got
-	committed []string // what Committed was called with
+	committed []string // what was heard of after the commit
 }
 
 // rerun is a database that undoes the first run of every transaction, like a serialization failure.
@@ -140,20 +141,18 @@ func (w *world) mount() {
 			return nil
 		},
 		Load: w.load,
-		Changed: func(_ context.Context, _ store.Conn, change *crud.Change[Thing]) error {
+		Changed: func(ctx context.Context, _ store.Conn, change *crud.Change[Thing]) error {
 			if change.New != nil && change.Carry != "received" {
 				return fmt.Errorf("carried %v", change.Carry)
 			}
-			return nil
-		},
-		Committed: func(change *crud.Change[Thing]) {
 			name := func(o *Thing) string {
 				if o == nil {
 					return "-"
 				}
 				return o.Name
 			}
-			w.committed = append(w.committed, name(change.Old)+" "+name(change.New))
+			transaction.AfterCommit(ctx, func() { w.committed = append(w.committed, name(change.Old)+" "+name(change.New)) })
+			return nil
 		},
 	}
 	engine := crud.New(crud.Base{

@@ -94,9 +94,8 @@ type LinkOf[L, R declaration.Pointer] struct {
 	Allow CheckOf[L, R]
 	// MayEnd refuses to end links.
 	MayEnd CheckOf[L, R]
-	// Changed runs last in the transaction, with all links that a request makes, changes and ends at once; Committed runs after the commit.
-	Changed   CheckOf[L, R]
-	Committed func(pair *PairOf[L, R])
+	// Changed runs last in the transaction, with all links that a request makes, changes and ends at once.
+	Changed CheckOf[L, R]
 }
 
 // CheckOf refuses to make, or to end, links of one object: the left or the right one. It runs in the transaction. [Each] makes one of a
@@ -114,8 +113,6 @@ type PairOf[L, R declaration.Pointer] struct {
 	Ends bool
 	// Row holds the other columns of the joining table: a pointer to the struct that Link.Row was made of.
 	Row any
-	// Carry passes a value from one hook to a later one.
-	Carry any
 
 	link *link
 }
@@ -137,7 +134,6 @@ type DeclaredRelation struct {
 	columns []declaration.Column
 	// The hooks of the declaration.
 	allow, mayEnd, changed func(ctx context.Context, c store.Conn, links []*link) error
-	committed              func(l *link)
 }
 
 // On declares the relation on an engine.
@@ -160,15 +156,12 @@ func (l LinkOf[L, R]) join(e *Engine) *DeclaredRelation {
 		Right: newSide(collectionOf[R](e), DeclaredSide{
 			Side: query.Side{Refers: l.RightColumn}, Has: l.RightHas, Deleted: l.RightDeleted, Set: l.SetBack,
 		}),
-		mayEnd: untyped(l.MayEnd), changed: untyped(l.Changed), committed: func(*link) {},
+		mayEnd: untyped(l.MayEnd), changed: untyped(l.Changed),
 	}
 	if l.Allow == nil {
 		l.Allow = All(SameTenant[L, R], LeftFree[L, R], RightFree[L, R])
 	}
 	r.allow = untyped(l.Allow)
-	if l.Committed != nil {
-		r.committed = func(made *link) { l.Committed(pairOf[L, R](made)) }
-	}
 	r.Path = cmp.Or(l.Path, r.Right.Path)
 	if r.Only == nil {
 		r.Only = []string{"put", "delete"}

@@ -409,9 +409,6 @@ func (d *diff) conclude(ctx context.Context, c store.Conn) error {
 	if err := r.changed(ctx, c, all); err != nil {
 		return err
 	}
-	for _, l := range all {
-		transaction.AfterCommit(ctx, func() { r.committed(l) })
-	}
 	if d.list != nil {
 		return d.recordList(ctx, c)
 	}

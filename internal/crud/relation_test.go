@@ -80,7 +80,7 @@ type library struct {
 	engine       *crud.Engine
 	svc          *rest.Service
 	tenant, sub  string
-	told         []string // what Committed heard of
+	told         []string // what was heard of after the commit
 	events       []string
 	sealsRefused bool
 }
@@ -149,9 +149,10 @@ func (l *library) declare() {
 			}
 			return nil
 		}),
-		Committed: func(pair *crud.Pair[Shelf, Book]) {
-			l.told = append(l.told, fmt.Sprintf("%s %s %t", pair.Left.Name, pair.Right.Name, pair.Ends))
-		},
+		Changed: crud.Each(func(ctx context.Context, _ store.Conn, pair *crud.Pair[Shelf, Book]) error {
+			transaction.AfterCommit(ctx, func() { l.told = append(l.told, fmt.Sprintf("%s %s %t", pair.Left.Name, pair.Right.Name, pair.Ends)) })
+			return nil
+		}),
 	}.On(e)
 	crud.Link[Shelf, Book]{
 		Relation: shelfLends, Position: "place", Row: crud.RowOf[loan](), Path: "lends/books", Only: []string{"put", "delete", "set", "set_back"},

@@ -42,13 +42,10 @@ func (k *CollectionOf[T]) save(ctx context.Context, c store.Conn, change *declar
 	return k.run(ctx, c, change, k.Save)
 }
 
-// conclude ends every change: the last hook, the audit, and the work for after the commit.
+// conclude ends every change: the last hook, the audit, and the event.
 func (k *CollectionOf[T]) conclude(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
 	if err := k.run(ctx, c, change, k.Changed); err != nil {
 		return err
-	}
-	if k.Committed != nil {
-		transaction.AfterCommit(ctx, func() { k.Committed(change) })
 	}
 	return k.record(ctx, c, change)
 }
@@ -440,7 +437,7 @@ func (k *CollectionOf[T]) editNested(ctx context.Context, c store.Conn, change *
 }
 
 // Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
-// Save, Changed and Committed. It serves operations that change a part of an object.
+// Save and Changed. It serves operations that change a part of an object.
 func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, edit func(ctx context.Context, c store.Conn, o T) error) error {
 	return k.changeIn(ctx, &declaration.Change[T]{Request: r}, edit, nil)
 }

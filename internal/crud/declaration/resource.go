@@ -128,9 +128,8 @@ type Resource[T Pointer] struct {
 	Beside []Beside[T]
 	// Present adapts objects to the tenant that reads them, after Load and with their links. It has no effect on stored data.
 	Present func(ctx context.Context, c store.Conn, tenant string, objects []T) error
-	// Changed runs last in the transaction; Committed runs after the commit, before the reply.
-	Changed   func(ctx context.Context, c store.Conn, change *Change[T]) error
-	Committed func(change *Change[T])
+	// Changed runs last in the transaction. What it gives to transaction.AfterCommit runs after the commit, before the reply.
+	Changed func(ctx context.Context, c store.Conn, change *Change[T]) error
 }
 
 // Scope says who owns the objects of a collection.
