@@ -40,6 +40,7 @@ type Server struct {
 type Session struct {
 	server *Server
 	conn   net.Conn
+	done   chan struct{}
 	mu     sync.Mutex
 }
 
@@ -114,10 +115,14 @@ func (s *Server) Event(name string, headers ...string) {
 	}
 }
 
-// Disconnect ends all sessions.
+// Disconnect ends all sessions. It returns when the other sides have ended theirs: no client has an action on them any more.
 func (s *Server) Disconnect() {
-	for _, c := range s.open() {
-		c.Close()
+	all := s.open()
+	for _, c := range all {
+		_ = c.conn.(*net.TCPConn).CloseWrite()
+	}
+	for _, c := range all {
+		<-c.done
 	}
 }
 
@@ -158,7 +163,8 @@ func (s *Server) Value(family, key string) (string, bool) {
 }
 
 func (s *Server) serve(conn net.Conn) {
-	c := &Session{server: s, conn: conn}
+	c := &Session{server: s, conn: conn, done: make(chan struct{})}
+	defer close(c.done)
 	s.mu.Lock()
 	s.sessions[c] = true
 	s.mu.Unlock()
