@@ -50,16 +50,16 @@ UNWATCHED := modernc.org/... regexp/... github.com/alecthomas/chroma/... go.yaml
 WATCHED  := -race "-gcflags=all=$(FLAGS) -d=checkptr=0" "-gcflags=github.com/ringfence/ringfence/internal/tokens=$(FLAGS)" $(foreach p,$(UNWATCHED),"-gcflags=$p=$(FLAGS) -race=false -d=checkptr=0")
 # Nor does a program that ends wait a second for more races.
 WATCHING := CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
-# The linter has vetted them, and linking forty of them takes minutes.
-SPARED   := -vet=off -ldflags=-s
+# The linter has vetted them.
+SPARED   := -vet=off
 
 # Some tests wait for servers, browsers and limits of time: meanwhile those of another package use the core. What they leave behind is collected
-# less often.
+# less often. Linking forty programs takes minutes, a fifth of them for tables of symbols that nobody reads.
 AT_ONCE  := $(shell expr $$(nproc 2>/dev/null || echo 3) + 1)
 
 .PHONY: test
 test: ## all tests, on SQLite and on PostgreSQL (test-race: with the race detector)
-	GOGC=200 .ci/in-memory $(WITH_PG) $(GO) test $(RACE) -p $(AT_ONCE) -timeout 60m $(PKGS)
+	GOGC=400 .ci/in-memory $(WITH_PG) $(GO) test -ldflags=-s $(RACE) -p $(AT_ONCE) -timeout 60m $(PKGS)
 
 .PHONY: test-race
 test-race: ## all tests with the race detector, on both databases
