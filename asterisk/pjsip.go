@@ -182,10 +182,8 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	in := p.dialsIn(l, e)
 	if o := p.takes(l); o != nil {
 		p.beginEndpoint(w, named, e, true, p.takenContext(in, o))
-		for _, name := range []string{"message_context", "subscribe_context"} { // the application takes calls alone
-			if typed, _ := e.Endpoint.Last(name); p.contextOf(l.TenantUUID, typed) == nil {
-				w.Set(name, in)
-			}
+		if typed, _ := e.Endpoint.Last("subscribe_context"); p.contextOf(l.TenantUUID, typed) == nil {
+			w.Set("subscribe_context", in) // the application takes calls alone
 		}
 	} else {
 		p.beginEndpoint(w, named, e, true, in)
@@ -236,7 +234,12 @@ func (p *plan) beginEndpoint(w *conf.Writer, named leftout.Omission, e *confdsvc
 		}
 	}
 	w.Set("context", in)
-	for _, name := range []string{"message_context", "subscribe_context", "overlap_context"} {
+	// A text message (RFC 3428) would run what a call runs, as nobody: it would make telephones ring, and calls to the outside.
+	w.Set("message_context", closed)
+	if _, typed := e.Endpoint.Last("message_context"); typed {
+		p.optionOf(named, "endpoint_section_options.")("message_context", "text messages run no dialplan")
+	}
+	for _, name := range []string{"subscribe_context", "overlap_context"} {
 		switch value, typed := e.Endpoint.Last(name); {
 		case typed && p.contextOf(e.TenantUUID, value) == nil:
 			p.optionOf(named, "endpoint_section_options.")(name, notTheirs)

@@ -139,6 +139,16 @@ func TestRealCalls(t *testing.T) {
 	})
 	run("one's own number", nil, func(t *testing.T) { status(t, bobPhone, "102", 200).hangUp() })
 	run("unknown number", nil, func(t *testing.T) { status(t, alice, "999", 404) })
+	run("a text message runs nothing", nil, func(t *testing.T) {
+		for _, number := range []string{"102", "999", "*25"} {
+			if got := alice.text(number); got != 404 {
+				t.Errorf("to %s: status %d", number, got)
+			}
+		}
+		if strings.Contains(a.log()[a.read:], "ast_msg_queue") || bobPhone.count("rings") != 0 {
+			t.Errorf("bob: %q, log:\n%s", bobPhone.log(), a.log()[a.read:])
+		}
+	})
 	run("not in service", nil, func(t *testing.T) {
 		_, got := alice.dial("*9")
 		if got != 404 {

@@ -48,6 +48,13 @@ func (p *phone) subscribe(number string) int {
 		[][2]string{{"Event", "dialog"}, {"Accept", "application/dialog-info+xml"}, {"Expires", "600"}}, "", nil).status()
 }
 
+// text sends a text message (RFC 3428) to a number, and returns the status.
+func (p *phone) text(number string) int {
+	p.t.Helper()
+	uri := "sip:" + number + "@" + p.server()
+	return p.ask("MESSAGE", uri, tag(), "<sip:"+p.name+"@"+p.server()+">;tag="+tag(), "<"+uri+">", [][2]string{{"Content-Type", "text/plain"}}, "Hello", nil).status()
+}
+
 // dial calls a number. It returns the call, which is nil if nobody answered, and the final status.
 func (p *phone) dial(number string) (*call, int) {
 	p.t.Helper()
