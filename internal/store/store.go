@@ -45,7 +45,7 @@ type DB interface {
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
 	// InReadTx runs fn on one consistent snapshot. A writer does not block it.
 	InReadTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
-	// Ping returns nil if the database can run a query now.
+	// Ping returns nil if the database can run a query now. A server that can only be read, such as one that was the primary, is unavailable.
 	Ping(ctx context.Context) error
 
 	// Notify queues a payload (under 8,000 bytes) on a channel, as part of tx: listeners on every node get it once tx has

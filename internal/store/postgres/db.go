@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ringfence/ringfence/internal/store"
@@ -75,7 +76,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// Ping returns nil if the database can run a query now.
+// Ping returns nil if the database can run a query now, and the server does not only read.
 func (db *DB) Ping(ctx context.Context) error {
 	began := time.Now()
 	c, err := db.conn(ctx)
@@ -83,7 +84,12 @@ func (db *DB) Ping(ctx context.Context) error {
 		return err
 	}
 	defer c.Release()
-	return db.failed(ctx, began, c.Ping(ctx))
+	var readOnly string
+	err = c.QueryRow(ctx, "SELECT current_setting('transaction_read_only')").Scan(&readOnly)
+	if err == nil && readOnly == "on" {
+		err = &pgconn.PgError{Severity: "ERROR", Code: readOnlyTransaction, Message: "the server accepts no changes"}
+	}
+	return db.failed(ctx, began, err)
 }
 
 // Query runs a statement that returns rows.

@@ -143,6 +143,9 @@ func TestReadOnlyServer(t *testing.T) {
 		}
 		return nil
 	})
+	if err := db.Ping(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("a ping was answered %v", err)
+	}
 	if got := get[int](t, db, "SELECT count(*) FROM st_crash"); got != 0 {
 		t.Errorf("%d rows", got)
 	}
@@ -162,7 +165,7 @@ func TestReadOnlyServer(t *testing.T) {
 	turn("off")
 	eventually(t, func() error {
 		_, err := db.Exec(t.Context(), "INSERT INTO st_crash (id) VALUES (1) ON CONFLICT DO NOTHING")
-		return err
+		return errors.Join(err, db.Ping(t.Context()))
 	})
 }
 
