@@ -7,8 +7,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -347,6 +349,34 @@ func TestListUsers(t *testing.T) {
 			a := s.do("GET", "/users?"+strings.ReplaceAll(query, ";", "%3B"), admin, "").Want(400)
 			if a.Text("error_id") == "invalid-data" && !strings.Contains(query, "&") || a.JSON("details."+field) == nil {
 				t.Errorf("%s: %s", query, a.Body)
+			}
+		}
+	})
+}
+
+// Of two administrators who disable each other at once, on two nodes, one stays.
+func TestAdministratorsDisableEachOther(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		other := newNode(t, db, s.box)
+		ada := s.do("GET", "/users?username=admin", admin, "").List().Column("uuid")[0]
+		eve := s.do("POST", "/users", admin, `{"username":"eve","password":"secret of eve"}`).Want(200).Text("uuid")
+		s.do("PUT", "/users/"+eve+"/policies/"+authsvc.AdministratorPolicy, admin, "").Want(204)
+		for range 5 {
+			admin, second := s.login("admin", adminPassword), s.login("eve", "secret of eve")
+			var statuses [2]int
+			var both sync.WaitGroup
+			both.Go(func() { statuses[0] = s.do("PUT", "/users/"+eve, admin, `{"enabled":false}`).Status })
+			both.Go(func() { statuses[1] = other.do("PUT", "/users/"+ada, second, `{"enabled":false}`).Status })
+			both.Wait()
+			switch {
+			case statuses[0] == 200 && statuses[1] != 200:
+				s.do("PUT", "/users/"+eve, admin, `{"enabled":true}`).Want(200)
+			case statuses[1] == 200 && statuses[0] != 200:
+				s.do("PUT", "/users/"+ada, second, `{"enabled":true}`).Want(200)
+			default:
+				t.Fatalf("they are answered %v", statuses)
 			}
 		}
 	})
