@@ -177,7 +177,7 @@ func (j *Job) apps(ctx context.Context, from, to string) error {
 // surrogates pairs the numbers by which function keys name the surrogates of a call filter, as soon as they have them here.
 func (j *Job) surrogates(ctx context.Context, k *kind, o object) error {
 	m := j.names.of(k.path, o)
-	if m == nil || !m.done[linked] {
+	if m == nil {
 		return nil
 	}
 	var made object
@@ -508,6 +508,7 @@ func (j *Job) link(ctx context.Context, k *kind, o object) error {
 	if m == nil || m.done[linked] {
 		return nil
 	}
+	left := len(j.Report.Left)
 	for _, l := range k.links {
 		if others := items(shownAs(o, l.path)); len(others) > 0 {
 			if err := j.linkAll(ctx, k, o, m, l, others); err != nil {
@@ -515,7 +516,15 @@ func (j *Job) link(ctx context.Context, k *kind, o object) error {
 			}
 		}
 	}
-	return j.names.finish(m, linked)
+	return j.finish(m, linked, left)
+}
+
+// finish notes that a step of an object is done, unless something has been left out since there were so many: then the next run tries it once more.
+func (j *Job) finish(m *mapped, step string, left int) error {
+	if len(j.Report.Left) > left {
+		return nil
+	}
+	return j.names.finish(m, step)
 }
 
 func (j *Job) linkAll(ctx context.Context, k *kind, o object, m *mapped, l link, items []object) error {
@@ -578,7 +587,7 @@ func (j *Job) complete(ctx context.Context, k *kind, o object) error {
 	if m == nil || m.done[completed] {
 		return nil
 	}
-	t := &translation{names: j.names}
+	t, left := &translation{names: j.names}, len(j.Report.Left)
 	if k.changed && (later[k.path] != nil || circular(k)) {
 		body := t.object(k.shown, o)
 		if err := j.put(ctx, k, o, m, "", body); err != nil {
@@ -606,7 +615,7 @@ func (j *Job) complete(ctx context.Context, k *kind, o object) error {
 	for _, missing := range slices.Compact(t.missing) {
 		j.leave(k, o, missing+" was not brought: what leads there is left out")
 	}
-	return j.names.finish(m, completed)
+	return j.finish(m, completed, left)
 }
 
 // circular reports whether objects of a kind may lead to others that are made after them.

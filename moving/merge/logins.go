@@ -160,10 +160,8 @@ func (j *Job) kindIn(service string, words []string) string {
 }
 
 func (j *Job) group(ctx context.Context, o object, here []object) error {
-	if o["read_only"] == true || o["system_managed"] == true { // that of all users
-		j.alike(groups, o, here, func(h object) bool {
-			return h["tenant_uuid"] == j.To.Tenant && (h["read_only"] == true || h["system_managed"] == true)
-		})
+	if isManaged(o) {
+		j.alike(groups, o, here, func(h object) bool { return h["tenant_uuid"] == j.To.Tenant && isManaged(h) })
 		return nil
 	}
 	for _, h := range here {
@@ -175,6 +173,11 @@ func (j *Job) group(ctx context.Context, o object, here []object) error {
 	return j.create(ctx, groups, o, "name", "slug")
 }
 
+// isManaged reports whether a group is that of all users of a tenant.
+func isManaged(group object) bool {
+	return group["read_only"] == true || group["system_managed"] == true
+}
+
 // adminGroup is the group of administrators that the configuration makes in each tenant, here as there.
 const adminGroup = "wazo_default_admin_group"
 
@@ -184,10 +187,19 @@ func (j *Job) login(ctx context.Context, o object, _ []object) error {
 		j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: "it is the login of a program of the old installation"})
 		return nil
 	}
-	old, _ := o["uuid"].(string)
-	id := j.names.find("users", "uuid", old)
+	was, _ := o["uuid"].(string)
+	in, err := old(ctx, j.From, auth+"/users/"+was+"/groups")
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(in, isManaged) {
+		const more = "it was not in the group of all users, and each login here is: it could do more than before"
+		j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: more})
+		return nil
+	}
+	id := j.names.find("users", "uuid", was)
 	if id == nil {
-		id = uuid.NewSHA1(uuid.MustParse(j.To.Tenant), []byte(old)).String()
+		id = uuid.NewSHA1(uuid.MustParse(j.To.Tenant), []byte(was)).String()
 	}
 	body := object{}
 	for _, name := range []string{"username", "firstname", "lastname", "enabled", "purpose"} {
@@ -231,6 +243,7 @@ func (j *Job) give(ctx context.Context, kind string, all []object) error {
 		if m == nil || m.done[linked] {
 			continue
 		}
+		left := len(j.Report.Left)
 		for _, to := range below {
 			if err := j.giveAll(ctx, kind, o, m, to); err != nil {
 				return err
@@ -241,7 +254,7 @@ func (j *Job) give(ctx context.Context, kind string, all []object) error {
 				return err
 			}
 		}
-		if err := j.names.finish(m, linked); err != nil {
+		if err := j.finish(m, linked, left); err != nil {
 			return err
 		}
 	}
@@ -263,7 +276,7 @@ func (j *Job) giveAll(ctx context.Context, kind string, o object, m *mapped, to 
 		}
 		at := fmt.Sprintf("%s%s/%v%s/%v", auth, path, m.New["uuid"], below, id)
 		if to == groups {
-			if other["read_only"] == true || other["system_managed"] == true {
+			if isManaged(other) {
 				continue // all are in it
 			}
 			at = fmt.Sprintf("%s/groups/%v/users/%v", auth, id, m.New["uuid"])
