@@ -420,6 +420,176 @@ var variants = []struct {
 		[]string{"type: Must be one of", "one of the contexts is not there"},
 		[]string{`SELECT 1 FROM confd_context WHERE id = 901 AND label = 'from-extern'`, `SELECT 1 FROM confd_context WHERE id = 903 AND uuid IS NOT NULL`, `SELECT 1 FROM confd_context WHERE id = 902 AND type = 'internal' AND NOT enabled`},
 	},
+	{
+		"a key of each kind",
+		func(d *dumpText) {
+			feature := func(name string) string {
+				_, _, row, columns := d.find("feature_extension", "feature", name)
+				return row[slices.Index(columns, "uuid")]
+			}
+			for i, key := range [][]string{
+				{"1", "user", "user_id", "1"},
+				{"2", "group", "group_id", "1"},
+				{"3", "queue", "queue_id", "1"},
+				{"4", "conference", "conference_id", "1"},
+				{"5", "service", "feature_extension_uuid", feature("enablednd")},
+				{"6", "forward", "feature_extension_uuid", feature("fwdrna"), "number", " 0612345678"},
+				{"6", "forward", "feature_extension_uuid", feature("fwdbusy")},
+				{"6", "forward", "feature_extension_uuid", feature("fwdunc"), "number", ""},
+				{"7", "park_position", "parking_lot_id", "1", "park_position", "0701"},
+				{"8", "features", "features_id", "12"},
+				{"8", "features", "features_id", "10"},
+				{"8", "features", "features_id", "13"},
+				{"9", "paging", "paging_id", "1"},
+				{"10", "custom", "exten", "*98"},
+				{"11", "agent", "agent_id", "2", "feature_extension_uuid", feature("agentstaticlogoff")},
+				{"12", "bsfilter", "filtermember_id", "2"},
+				{"13", "groupmember", "group_id", "2", "feature_extension_uuid", feature("groupmemberleave")},
+				{"14", "parking", "parking_lot_id", "1"},
+				{"11", "agent", "agent_id", "1", "feature_extension_uuid", feature("agentstaticlogtoggle")},
+			} {
+				id := fmt.Sprint(9200 + i)
+				d.add("func_key", "id", id, "type_id", "1", "destination_type_id", key[0])
+				d.add("func_key_dest_"+key[1], append([]string{"func_key_id", id, "destination_type_id", key[0]}, key[2:]...)...)
+				d.add("func_key_mapping", "template_id", "2", "func_key_id", id, "destination_type_id", key[0], "position", fmt.Sprint(200+i), "blf", "f", "label", "Clé")
+			}
+			d.add("func_key_dest_group", "func_key_id", "9200", "destination_type_id", "2", "group_id", "1") // the key has two destinations
+		},
+		nil,
+		[]string{
+			`SELECT 1 FROM (SELECT count(*) AS n FROM confd_func_key WHERE template_id = 2 AND place BETWEEN 200 AND 218 AND label = 'Clé' AND NOT blf) WHERE n = 19`,
+			`SELECT 1 FROM (SELECT group_concat(type || ' ' || replace(replace(keys, '"', ''), ' ', ''), '; ' ORDER BY place) AS all_keys
+				FROM confd_func_key WHERE template_id = 2 AND place BETWEEN 200 AND 218) WHERE all_keys = 'user {user_id:1}; group {group_id:1}; queue {queue_id:1}; ` +
+				`conference {conference_id:1}; service {service:enablednd}; forward {forward:noanswer,exten:0612345678}; forward {forward:busy,exten:null}; ` +
+				`forward {forward:unconditional,exten:null}; park_position {parking_lot_id:1,position:701}; transfer {transfer:attended}; transfer {transfer:blind}; onlinerec {}; ` +
+				`paging {paging_id:1}; custom {exten:*98}; agent {agent_id:2,action:logout}; bsfilter {filter_member_id:2}; groupmember {group_id:2,action:leave}; ` +
+				`parking {parking_lot_id:1}; agent {agent_id:1,action:toggle}'`,
+		},
+	},
+	{
+		"all fallbacks, of queues in circles and of what leads to itself",
+		func(d *dumpText) {
+			d.like("ivr", "id", "1", "id", "930", "name", "Kreis")
+			for _, to := range [][5]string{
+				{"noanswer", "queue", "2", "queue", "1"},
+				{"busy", "queue", "2", "user", "1"},
+				{"congestion", "queue", "2", "endcall:busy", ""},
+				{"chanunavail", "queue", "2", "voicemail", "2"},
+				{"qwaittime", "queue", "2", "queue", "2"},
+				{"qwaitratio", "queue", "2", "ivr", "1"},
+				{"noanswer", "callfilter", "1", "user", "2"},
+				{"invalid", "ivr", "930", "ivr", "930"},
+				{"abort", "ivr", "930", "none", ""},
+			} {
+				d.add("dialaction", "event", to[0], "category", to[1], "categoryval", to[2], "action", to[3], "actionarg1", to[4])
+			}
+		},
+		nil,
+		[]string{
+			`SELECT 1 FROM (SELECT group_concat(slot || ' ' || type, ', ' ORDER BY slot) AS slots FROM confd_destination WHERE of_queue_id = 2)
+				WHERE slots = 'busy user, congestion hangup, fail voicemail, noanswer queue, wait_ratio ivr, wait_time queue'`,
+			`SELECT 1 FROM confd_destination WHERE of_callfilter_id = 1 AND slot = 'noanswer' AND user_id = 2`,
+			`SELECT 1 FROM confd_destination WHERE of_ivr_id = 930 AND slot = 'invalid' AND ivr_id = 930`,
+			`SELECT 1 FROM confd_destination WHERE of_ivr_id = 930 AND slot = 'abort' AND type = 'none'`,
+		},
+	},
+	{
+		"a group in a group, a schedule of each, permissions of each, and pickups of groups",
+		func(d *dumpText) {
+			d.add("queuemember", "queue_name", ventes, "interface", "Local/202@"+inside, "penalty", "0", "usertype", "user", "userid", "0", "channel", "Local", "category", "group", "position", "7")
+			for _, owner := range [][2]string{{"user", "5"}, {"group", "2"}, {"queue", "2"}, {"incall", "3"}, {"outcall", "1"}, {"queue", "2"}} {
+				d.add("schedule_path", "schedule_id", "1", "path", owner[0], "pathid", owner[1])
+			}
+			d.add("rightcall", "id", "920", "tenant_uuid", fournier, "name", "Étranger", "passwd", "", "authorization", "1", "commented", "1")
+			for _, exten := range []string{"00.", "_00X.", "00."} {
+				d.add("rightcallexten", "id", exten, "rightcallid", "920", "exten", exten)
+			}
+			for _, owner := range [][2]string{{"user", "5"}, {"group", "2"}, {"outcall", "1"}} {
+				d.add("rightcallmember", "id", "92"+owner[1], "rightcallid", "920", "type", owner[0], "typeval", owner[1])
+			}
+			d.add("pickup", "id", "920", "tenant_uuid", fournier, "name", "Tous", "commented", "0")
+			for _, m := range [][3]string{{"member", "group", "1"}, {"pickup", "group", "2"}, {"member", "user", "5"}, {"pickup", "user", "6"}} {
+				d.add("pickupmember", "pickupid", "920", "category", m[0], "membertype", m[1], "memberid", m[2])
+			}
+		},
+		nil,
+		[]string{
+			`SELECT 1 FROM confd_group_number WHERE group_uuid = '` + ofVentes + `' AND exten = '202' AND context = '` + inside + `'`,
+			`SELECT 1 FROM confd_user_schedule WHERE user_id = 5 AND schedule_id = 1`, `SELECT 1 FROM confd_queue_schedule WHERE queue_id = 2 AND schedule_id = 1`,
+			`SELECT 1 FROM confd_outcall_schedule WHERE outcall_id = 1 AND schedule_id = 1`, `SELECT 1 FROM confd_group_schedule WHERE group_uuid = '` + ofVentes + `'`,
+			`SELECT 1 FROM confd_callpermission WHERE id = 920 AND mode = 'allow' AND NOT enabled AND password IS NULL AND json_array_length(extensions) = 2`,
+			`SELECT 1 FROM confd_outcall_callpermission WHERE outcall_id = 1 AND callpermission_id = 920`,
+			`SELECT 1 FROM confd_callpickup_target_group WHERE callpickup_id = 920 AND group_uuid = '` + ofVentes + `'`,
+			`SELECT 1 FROM confd_callpickup_interceptor_user WHERE callpickup_id = 920 AND user_id = 5`,
+		},
+	},
+	{
+		"three levels of tenants, each with its own telephony, and a policy that all see",
+		func(d *dumpText) {
+			above := fournier
+			for i, slug := range []string{"Zürich", "alpes"} {
+				id := newUUID(500 + i)
+				d.add("auth_tenant", "uuid", id, "name", `Büro \\N `+slug, "parent_uuid", above, "slug", []string{"zrh", "ALPES"}[i], "default_authentication_method", "native")
+				d.add("tenant", "uuid", id, "slug", []string{"zrh", "ALPES"}[i], "sip_templates_generated", "f", "record_start_announcement", "", "record_stop_announcement", "stop",
+					"country", "CH", "voicemail_transcription_enabled", "t")
+				context := "ctx-" + slug[:1] + "-" + id
+				d.add("context", "id", fmt.Sprint(950+i), "uuid", newUUID(510+i), "tenant_uuid", id, "name", context, "displayname", "名前", "contexttype", "internal", "commented", "0")
+				d.add("auth_group", "uuid", newUUID(520+i), "name", "wazo-all-users-tenant-"+id, "slug", "wazo-all-users-tenant-"+id, "tenant_uuid", id, "system_managed", "t")
+				d.add("auth_user", "uuid", newUUID(530+i), "username", "user@"+slug, "tenant_uuid", id, "enabled", "f", "purpose", "user", "authentication_method", "native", "firstname", "",
+					"lastname", "Ωmega")
+				d.add("auth_user_group", "group_uuid", newUUID(520+i), "user_uuid", newUUID(530+i))
+				d.add("auth_user_policy", "user_uuid", newUUID(530+i), "policy_uuid", newUUID(540))
+				above = id
+			}
+			d.add("auth_policy", "uuid", newUUID(540), "name", "Gemeinsam", "slug", "gemeinsam", "tenant_uuid", fournier, "config_managed", "f", "shared", "t")
+			d.add("auth_access", "id", "9540", "access", "confd.users.read")
+			d.add("auth_policy_access", "policy_uuid", newUUID(540), "access_id", "9540")
+		},
+		nil,
+		[]string{
+			`SELECT 1 FROM auth_tenant WHERE uuid = '` + newUUID(501) + `' AND slug = 'ALPES' AND parent_uuid = '` + newUUID(500) + `' AND name = 'Büro \N alpes'`,
+			`SELECT 1 FROM (SELECT count(*) AS n FROM auth_user_policy WHERE policy_uuid = '` + newUUID(540) + `') WHERE n = 2`,
+			`SELECT 1 FROM (SELECT count(*) AS n FROM auth_group_user WHERE user_uuid = '` + newUUID(531) + `' AND group_uuid = '` + newUUID(501) + `') WHERE n = 1`,
+			`SELECT 1 FROM confd_recording_announcements WHERE tenant_uuid = '` + newUUID(501) + `' AND recording_start IS NULL AND recording_stop = 'stop'`,
+			`SELECT 1 FROM confd_localization WHERE tenant_uuid = '` + newUUID(500) + `' AND country = 'CH'`,
+			`SELECT 1 FROM confd_context WHERE id = 951 AND tenant_uuid = '` + newUUID(501) + `' AND label = '名前'`,
+		},
+	},
+	{
+		"a chain of templates, in the order of their priorities",
+		func(d *dumpText) {
+			for i := range 4 {
+				d.add("endpoint_sip", "uuid", newUUID(600+i), "name", fmt.Sprint("chain", i), "label", fmt.Sprint("Chain ", i), "tenant_uuid", fournier,
+					"template", map[bool]string{true: "f", false: "t"}[i == 3])
+				d.add("endpoint_sip_section", "uuid", newUUID(610+i), "type", "endpoint", "endpoint_sip_uuid", newUUID(600+i))
+				d.add("endpoint_sip_section_option", "uuid", newUUID(620+i), "key", "language", "value", fmt.Sprint("l", i), "endpoint_sip_section_uuid", newUUID(610+i))
+			}
+			d.add("endpoint_sip_section", "uuid", newUUID(619), "type", "endpoint", "endpoint_sip_uuid", newUUID(603)) // a second one of the kind
+			for _, l := range [][3]int{{601, 600, 0}, {602, 601, 10}, {602, 600, 2}, {603, 602, 1}, {603, 600, 0}} {
+				d.add("endpoint_sip_template", "child_uuid", newUUID(l[0]), "parent_uuid", newUUID(l[1]), "priority", fmt.Sprint(l[2]))
+			}
+		},
+		[]string{"its endpoint has another section of the kind"},
+		[]string{
+			`SELECT 1 FROM confd_endpoint_sip_template_parent WHERE child_uuid = '` + newUUID(602) + `' AND template_uuid = '` + newUUID(600) + `' AND position = 0`,
+			`SELECT 1 FROM confd_endpoint_sip_template_parent WHERE child_uuid = '` + newUUID(602) + `' AND template_uuid = '` + newUUID(601) + `' AND position = 1`,
+			`SELECT 1 FROM confd_endpoint_sip_parent WHERE endpoint_uuid = '` + newUUID(603) + `' AND template_uuid = '` + newUUID(602) + `' AND position = 1`,
+			`SELECT 1 FROM confd_endpoint_sip WHERE name = 'chain3' AND endpoint_section_options LIKE '%l3%'`,
+		},
+	},
+	{
+		"numbers and UUIDs that two have",
+		func(d *dumpText) {
+			d.like("userfeatures", "id", "2", "uuid", newUUID(700), "email", `\N`, "func_key_private_template_id", "9700")
+			d.add("auth_policy", "uuid", newUUID(701), "name", "Twin", "slug", "twin", "tenant_uuid", fournier, "config_managed", "f", "shared", "f")
+			d.add("auth_group", "uuid", newUUID(701), "name", "Twin", "slug", "twin", "tenant_uuid", fournier, "system_managed", "f")
+		},
+		[]string{"userfeatures: another row has its number"},
+		[]string{
+			`SELECT 1 FROM auth_policy WHERE uuid = '` + newUUID(701) + `' AND slug = 'twin'`, `SELECT 1 FROM auth_group WHERE uuid = '` + newUUID(701) + `' AND slug = 'twin'`,
+			`SELECT 1 FROM confd_user WHERE id = 2 AND uuid <> '` + newUUID(700) + `'`,
+		},
+	},
 }
 
 // What other companies have is imported, or told; whatever is there then, our interfaces take again as they show it.

@@ -9,12 +9,12 @@ WHERE nth > 1;
 
 -- A name or a slug with a UUID has 80 signs at most.
 CREATE TEMP TABLE w_slug AS
-SELECT uuid, CASE row_number() OVER (PARTITION BY source, tenant_uuid, lower(slug) ORDER BY own IS NULL, slug, uuid) WHEN 1 THEN slug
+SELECT source, uuid, CASE row_number() OVER (PARTITION BY source, tenant_uuid, lower(slug) ORDER BY own IS NULL, slug, uuid) WHEN 1 THEN slug
     ELSE substr(slug, 1, 43) || '_' || uuid END AS slug
 FROM (SELECT 'policy' AS source, uuid, tenant_uuid, own, CASE WHEN lower(slug) IN ('me', 'my_session') THEN slug || '_' ELSE slug END AS slug FROM w_auth_policy
     UNION ALL SELECT 'group', uuid, tenant_uuid, own, CASE WHEN lower(slug) IN ('me', 'my_session') THEN slug || '_' ELSE slug END FROM w_auth_group);
 
-CREATE UNIQUE INDEX w_slug_uuid ON w_slug (uuid);
+CREATE INDEX w_slug_uuid ON w_slug (uuid, source);
 
 -- decide has a slug that another has, with other signs than letters, digits, - and _: it got its UUID behind it
 SELECT p.tenant_uuid, p.name FROM (SELECT uuid, tenant_uuid, name FROM w_auth_policy UNION ALL SELECT uuid, tenant_uuid, name FROM w_auth_group) p
@@ -25,7 +25,7 @@ SELECT uuid, tenant_uuid, CASE nth WHEN 1 THEN name ELSE substr(name, 1, 43) || 
     CASE nth WHEN 1 THEN coalesce(name_key, uuid) ELSE substr(name_key, 1, 43) || ' ' || uuid END,
     slug, lower(slug), description, coalesce(shared, 'f') = 't', coalesce(config_managed, 'f') = 't'
 FROM (SELECT p.*, s.slug AS slug, row_number() OVER (PARTITION BY p.tenant_uuid, coalesce(p.name_key, p.uuid) ORDER BY p.name, p.uuid) AS nth
-    FROM (SELECT uuid, tenant_uuid, name, name_key, description, shared, config_managed FROM w_auth_policy) p JOIN w_slug s ON s.uuid = p.uuid);
+    FROM (SELECT uuid, tenant_uuid, name, name_key, description, shared, config_managed FROM w_auth_policy) p JOIN w_slug s ON s.uuid = p.uuid AND s.source = 'policy');
 
 -- decide is not said exactly here
 SELECT p.tenant_uuid, p.name || ': ' || a.access || ': ' || a.reason
@@ -73,7 +73,7 @@ SELECT uuid, tenant_uuid, CASE nth WHEN 1 THEN name ELSE substr(name, 1, 43) || 
     slug, lower(slug), false, lower(slug) = 'wazo_default_admin_group'
 FROM (SELECT g.uuid, g.tenant_uuid, g.name, g.name_key, s.slug,
         row_number() OVER (PARTITION BY g.tenant_uuid, coalesce(g.name_key, g.uuid) ORDER BY g.name, g.uuid) AS nth
-    FROM w_auth_group g JOIN w_group o ON o.old = g.uuid AND o.old = o.uuid JOIN w_slug s ON s.uuid = g.uuid);
+    FROM w_auth_group g JOIN w_group o ON o.old = g.uuid AND o.old = o.uuid JOIN w_slug s ON s.uuid = g.uuid AND s.source = 'group');
 
 -- leave auth_user_group because the user or the group is not there
 SELECT rowid, NULL, user_uuid FROM w_auth_user_group

@@ -22,6 +22,10 @@ SELECT rowid, tenant_uuid, name FROM w_endpoint_sip WHERE name LIKE 'wazo-meetin
 -- leave endpoint_sip because a transport has its name
 SELECT rowid, tenant_uuid, name FROM w_endpoint_sip WHERE name IN (SELECT name FROM w_pjsip_transport);
 
+-- leave endpoint_sip_section because its endpoint has another section of the kind
+SELECT rowid, NULL, endpoint_sip_uuid || ', ' || type FROM w_endpoint_sip_section
+WHERE rowid NOT IN (SELECT min(rowid) FROM w_endpoint_sip_section GROUP BY endpoint_sip_uuid, type);
+
 CREATE INDEX w_section_of ON w_endpoint_sip_section (endpoint_sip_uuid, type);
 
 CREATE INDEX w_option_of ON w_endpoint_sip_section_option (endpoint_sip_section_uuid);

@@ -21,6 +21,9 @@ FROM w_voicemail v JOIN confd_context c ON c.name = v.context;
 -- leave userfeatures because its tenant is not there
 SELECT rowid, tenant_uuid, uuid FROM w_userfeatures WHERE tenant_uuid NOT IN (SELECT uuid FROM auth_tenant);
 
+-- leave userfeatures because another row has its number
+SELECT rowid, tenant_uuid, uuid FROM w_userfeatures WHERE rowid NOT IN (SELECT min(rowid) FROM w_userfeatures GROUP BY id);
+
 CREATE UNIQUE INDEX w_userfeatures_id ON w_userfeatures (id);
 
 CREATE INDEX w_userfeatures_keys ON w_userfeatures (func_key_private_template_id);

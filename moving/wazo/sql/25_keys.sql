@@ -15,52 +15,51 @@ WHERE confd_user.id = f.id AND t.tenant_uuid = confd_user.tenant_uuid AND t.user
 -- decide has a template of keys of another tenant, or one that is not there, and goes without
 SELECT u.tenant_uuid, 'user ' || u.id FROM confd_user u JOIN w_userfeatures f ON f.id = u.id WHERE f.func_key_template_id IS NOT NULL AND u.func_key_template_id IS NULL;
 
-CREATE TEMP TABLE w_does (func_key_id text, "type" text, keys text, target text);
+-- Of two destinations of a key the first counts.
+CREATE TEMP TABLE w_does (func_key_id text PRIMARY KEY, "type" text, keys text, target text);
 
-INSERT INTO w_does SELECT func_key_id, 'user', json_object('user_id', CAST(user_id AS integer)), 'user_id' FROM w_func_key_dest_user;
+INSERT OR IGNORE INTO w_does SELECT func_key_id, 'user', json_object('user_id', CAST(user_id AS integer)), 'user_id' FROM w_func_key_dest_user;
 
-INSERT INTO w_does SELECT func_key_id, 'group', json_object('group_id', CAST(group_id AS integer)), 'group_id' FROM w_func_key_dest_group;
+INSERT OR IGNORE INTO w_does SELECT func_key_id, 'group', json_object('group_id', CAST(group_id AS integer)), 'group_id' FROM w_func_key_dest_group;
 
-INSERT INTO w_does SELECT func_key_id, 'conference', json_object('conference_id', CAST(conference_id AS integer)), 'conference_id' FROM w_func_key_dest_conference;
+INSERT OR IGNORE INTO w_does SELECT func_key_id, 'conference', json_object('conference_id', CAST(conference_id AS integer)), 'conference_id' FROM w_func_key_dest_conference;
 
-INSERT INTO w_does SELECT func_key_id, 'queue', json_object('queue_id', CAST(queue_id AS integer)), 'queue_id' FROM w_func_key_dest_queue;
+INSERT OR IGNORE INTO w_does SELECT func_key_id, 'queue', json_object('queue_id', CAST(queue_id AS integer)), 'queue_id' FROM w_func_key_dest_queue;
 
-INSERT INTO w_does SELECT func_key_id, 'paging', json_object('paging_id', CAST(paging_id AS integer)), 'paging_id' FROM w_func_key_dest_paging;
+INSERT OR IGNORE INTO w_does SELECT func_key_id, 'paging', json_object('paging_id', CAST(paging_id AS integer)), 'paging_id' FROM w_func_key_dest_paging;
 
-INSERT INTO w_does SELECT func_key_id, 'parking', json_object('parking_lot_id', CAST(parking_lot_id AS integer)), 'parking_lot_id' FROM w_func_key_dest_parking;
+INSERT OR IGNORE INTO w_does SELECT func_key_id, 'parking', json_object('parking_lot_id', CAST(parking_lot_id AS integer)), 'parking_lot_id' FROM w_func_key_dest_parking;
 
-INSERT INTO w_does
+INSERT OR IGNORE INTO w_does
 SELECT func_key_id, 'park_position', json_object('parking_lot_id', CAST(parking_lot_id AS integer), 'position', CAST(park_position AS integer)), 'parking_lot_id'
 FROM w_func_key_dest_park_position;
 
-INSERT INTO w_does SELECT func_key_id, 'custom', json_object('exten', trim(exten)), NULL FROM w_func_key_dest_custom;
+INSERT OR IGNORE INTO w_does SELECT func_key_id, 'custom', json_object('exten', trim(exten)), NULL FROM w_func_key_dest_custom;
 
-INSERT INTO w_does
+INSERT OR IGNORE INTO w_does
 SELECT d.func_key_id, 'service', json_object('service', f.feature), NULL FROM w_func_key_dest_service d JOIN w_feature_extension f ON f.uuid = d.feature_extension_uuid;
 
-INSERT INTO w_does
+INSERT OR IGNORE INTO w_does
 SELECT d.func_key_id, 'forward', json_object('forward', CASE f.feature WHEN 'fwdbusy' THEN 'busy' WHEN 'fwdrna' THEN 'noanswer' ELSE 'unconditional' END,
     'exten', nullif(trim(d.number), '')), NULL
 FROM w_func_key_dest_forward d JOIN w_feature_extension f ON f.uuid = d.feature_extension_uuid;
 
-INSERT INTO w_does
+INSERT OR IGNORE INTO w_does
 SELECT d.func_key_id, 'groupmember', json_object('group_id', CAST(d.group_id AS integer), 'action', replace(f.feature, 'groupmember', '')), 'group_id'
 FROM w_func_key_dest_groupmember d JOIN w_feature_extension f ON f.uuid = d.feature_extension_uuid;
 
-INSERT INTO w_does
+INSERT OR IGNORE INTO w_does
 SELECT d.func_key_id, CASE f.var_name WHEN 'togglerecord' THEN 'onlinerec' ELSE 'transfer' END,
     CASE f.var_name WHEN 'togglerecord' THEN '{}' WHEN 'atxfer' THEN '{"transfer":"attended"}' ELSE '{"transfer":"blind"}' END, NULL
 FROM w_func_key_dest_features d JOIN w_features f ON f.id = d.features_id;
 
-INSERT INTO w_does
+INSERT OR IGNORE INTO w_does
 SELECT func_key_id, 'bsfilter', json_object('filter_member_id', CAST(filtermember_id AS integer)), 'filter_member_id' FROM w_func_key_dest_bsfilter;
 
-INSERT INTO w_does
+INSERT OR IGNORE INTO w_does
 SELECT d.func_key_id, 'agent', json_object('agent_id', CAST(d.agent_id AS integer), 'action',
     CASE f.feature WHEN 'agentstaticlogin' THEN 'login' WHEN 'agentstaticlogoff' THEN 'logout' ELSE 'toggle' END), 'agent_id'
 FROM w_func_key_dest_agent d JOIN w_feature_extension f ON f.uuid = d.feature_extension_uuid;
-
-CREATE UNIQUE INDEX w_does_key ON w_does (func_key_id);
 
 -- leave func_key_mapping because the template is not there
 SELECT rowid, NULL, template_id || ', ' || position FROM w_func_key_mapping WHERE template_id NOT IN (SELECT id FROM confd_func_key_template);

@@ -4,7 +4,7 @@ INSERT INTO confd_localization (tenant_uuid, country) SELECT uuid, country FROM 
 
 INSERT INTO confd_recording_announcements (tenant_uuid, recording_start, recording_stop)
 SELECT uuid, nullif(record_start_announcement, ''), nullif(record_stop_announcement, '') FROM w_tenant
-WHERE coalesce(record_start_announcement, record_stop_announcement, '') <> '';
+WHERE record_start_announcement <> '' OR record_stop_announcement <> '';
 
 INSERT INTO confd_access_feature (id, host, feature, enabled)
 SELECT id, host, feature, commented = '0' FROM w_accessfeatures WHERE true ON CONFLICT DO NOTHING;
