@@ -46,7 +46,7 @@ func (l *lookUps) Query(ctx context.Context, sql string, args ...any) (store.Row
 func eachLookUp(t *testing.T, run func(t *testing.T, l *lookUps, s *server, admin string, sessions []session)) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		l := &lookUps{DB: db, gate: make(chan struct{}), began: make(chan struct{}, 2)}
+		l := &lookUps{DB: db, gate: make(chan struct{}), began: make(chan struct{}, 5)}
 		s := newServer(t, l)
 		admin := s.admin()
 		var all []session
@@ -74,7 +74,7 @@ func TestLookUpsShareStatements(t *testing.T) {
 		before := l.asked.Load()
 		var work sync.WaitGroup
 		begin := make(chan struct{}) // for all at once, however long it takes to make them
-		const times = 40             // of each token, and as many of unknown ones
+		const times = 40             // of each token, half of them urgent, and as many of unknown ones
 		for i, one := range all {
 			for n := range times {
 				work.Go(func() {
@@ -110,7 +110,8 @@ func TestLookUpsShareStatements(t *testing.T) {
 		}
 		close(begin)
 		work.Wait()
-		if got := l.asked.Load() - before; got > int64(len(all)*times*2/4) {
+		// However slowly they begin, those that may wait share one: each urgent one may find none running. Package tokens counts exactly.
+		if got := l.asked.Load() - before; got > int64(len(all)*times) {
 			t.Errorf("%d statements for %d look-ups", got, len(all)*times*2)
 		}
 	})
@@ -133,7 +134,7 @@ func TestRevokedDuringASharedLookUp(t *testing.T) {
 				if _, err := s.cache.Principal(t.Context(), admin); err != nil {
 					t.Fatal(err)
 				}
-				l.hold.Store(2)
+				l.hold.Store(int64(len(all))) // on a busy machine the rest may come by several
 				type answer struct {
 					allowed bool
 					err     error
