@@ -97,7 +97,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 	phone.confd = confd
 	auth.Audits(confd)
 	help, err := helpers.New(helpers.Options{
-		DB: db, Names: confdsvc.Names{DB: db}, Telephony: phone, Commands: phone, Follows: phone.snapshots.LiveReload, Undone: phone.undone,
+		DB: db, Names: phone.snapshots.Names(), Telephony: phone, Commands: phone, Follows: phone.snapshots.LiveReload, Undone: phone.undone,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("describing the helper endpoints: %w", err)

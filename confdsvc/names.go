@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -9,20 +10,24 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/rights"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // Names looks up the names by which a telephone system calls the folders of contexts and of music on hold.
-type Names struct{ DB store.DB }
+type Names struct{ engine *crud.Engine }
+
+// Names returns the names in the same database.
+func (r *Snapshots) Names() Names { return Names{r.engine} }
 
 // InternalContexts returns the names of the internal contexts of a tenant, or of all tenants if the tenant is "".
 func (n Names) InternalContexts(ctx context.Context, tenantUUID string) ([]string, error) {
 	if tenantUUID == "" {
-		return store.Select[string](ctx, n.DB, `SELECT name FROM confd_context WHERE type = 'internal' ORDER BY id`)
+		return store.Select[string](ctx, n.engine.DB, `SELECT name FROM confd_context WHERE type = 'internal' ORDER BY id`)
 	}
-	return store.Select[string](ctx, n.DB, `SELECT name FROM confd_context WHERE type = 'internal' AND tenant_uuid = $1 ORDER BY id`, tenantUUID)
+	return store.Select[string](ctx, n.engine.DB, `SELECT name FROM confd_context WHERE type = 'internal' AND tenant_uuid = $1 ORDER BY id`, tenantUUID)
 }
 
 // HasContext reports whether the tenant has a context of that name.
@@ -32,13 +37,13 @@ func (n Names) HasContext(ctx context.Context, tenantUUID, name string) (bool, e
 
 // Endpoints returns the names of the SIP endpoints of a tenant.
 func (n Names) Endpoints(ctx context.Context, tenantUUID string) ([]string, error) {
-	return store.Select[string](ctx, n.DB, `SELECT name FROM confd_endpoint_sip WHERE tenant_uuid = $1`, tenantUUID)
+	return store.Select[string](ctx, n.engine.DB, `SELECT name FROM confd_endpoint_sip WHERE tenant_uuid = $1`, tenantUUID)
 }
 
 // Waiting returns what the queues and the switchboards of a tenant, or of all tenants if the tenant is "", are called: queues by their numbers, and
 // switchboards by their UUIDs.
 func (n Names) Waiting(ctx context.Context, tenantUUID string) (map[string]string, error) {
-	found, err := store.Select[struct{ Key, Name string }](ctx, n.DB, `
+	found, err := store.Select[struct{ Key, Name string }](ctx, n.engine.DB, `
 		SELECT CAST(id AS text) AS key, coalesce(nullif(label, ''), name) AS name FROM confd_queue WHERE $1 = '' OR CAST(tenant_uuid AS text) = $1
 		UNION ALL SELECT CAST(uuid AS text), name FROM confd_switchboard WHERE $1 = '' OR CAST(tenant_uuid AS text) = $1`, tenantUUID)
 	names := make(map[string]string, len(found))
@@ -48,13 +53,41 @@ func (n Names) Waiting(ctx context.Context, tenantUUID string) (map[string]strin
 	return names, err
 }
 
+// Denied returns what of a tenant, or of all tenants if the tenant is "", the caller of ctx is denied to know of: SIP endpoints by their names, and
+// those of lines, users and trunks that are denied; queues by their numbers and switchboards by their UUIDs; agents by their numbers.
+func (n Names) Denied(ctx context.Context, tenantUUID string) (endpoints, waiting, agents []string, err error) {
+	if !rights.Restricted(ctx) {
+		return nil, nil, nil, nil
+	}
+	const within = ` WHERE ($1 = '' OR CAST(o.tenant_uuid AS text) = $1) AND `
+	for _, of := range []struct {
+		to  *[]string
+		sql string
+	}{
+		{&endpoints, `SELECT o.name FROM {+confd_endpoint_sip} o` + within + `(o.uuid NOT IN (SELECT v.uuid FROM {confd_endpoint_sip} v)
+			OR EXISTS (SELECT 1 FROM {+confd_trunk_endpoint} te WHERE te.sip_uuid = o.uuid AND te.trunk_id NOT IN (SELECT t.id FROM {confd_trunk} t))
+			OR EXISTS (SELECT 1 FROM {+confd_line_endpoint} le LEFT JOIN {+confd_user_line} ul ON ul.line_id = le.line_id WHERE le.sip_uuid = o.uuid
+				AND (le.line_id NOT IN (SELECT l.id FROM {confd_line} l) OR ul.user_id NOT IN (SELECT u.id FROM {confd_user} u))))`},
+		{&waiting, `SELECT CAST(o.id AS text) FROM {+confd_queue} o` + within + `o.id NOT IN (SELECT q.id FROM {confd_queue} q)
+			UNION ALL SELECT CAST(o.uuid AS text) FROM {+confd_switchboard} o` + within + `o.uuid NOT IN (SELECT s.uuid FROM {confd_switchboard} s)`},
+		{&agents, `SELECT o.number FROM {+confd_agent} o` + within + `(o.id NOT IN (SELECT a.id FROM {confd_agent} a)
+			OR EXISTS (SELECT 1 FROM {+confd_user_agent} ua WHERE ua.agent_id = o.id AND ua.user_id NOT IN (SELECT u.id FROM {confd_user} u)))`},
+	} {
+		sql, args := n.engine.Visible(ctx, of.sql, tenantUUID)
+		if *of.to, err = store.Select[string](ctx, n.engine.DB, sql, args...); err != nil {
+			return nil, nil, nil, fmt.Errorf("reading what a caller is denied: %w", err)
+		}
+	}
+	return endpoints, waiting, agents, nil
+}
+
 // HasMOH reports whether the tenant has a music on hold of that name.
 func (n Names) HasMOH(ctx context.Context, tenantUUID, name string) (bool, error) {
 	return n.has(ctx, `SELECT count(*) FROM confd_moh WHERE name = $1 AND tenant_uuid = $2`, name, tenantUUID)
 }
 
 func (n Names) has(ctx context.Context, query, name, tenantUUID string) (bool, error) {
-	count, err := store.Get[int](ctx, n.DB, query, name, tenantUUID)
+	count, err := store.Get[int](ctx, n.engine.DB, query, name, tenantUUID)
 	return count > 0, err
 }
 

@@ -1,11 +1,14 @@
 package confdsvc_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
 
+	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -14,7 +17,7 @@ import (
 func TestNames(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
-		names := confdsvc.Names{DB: db}
+		names := confdsvc.NewSnapshots(db).Names()
 		w.as(t, "a").Create("/contexts", `{"label":"out","type":"outcall"}`)
 		music := w.as(t, "a").Create("/moh", `{"label":"music","mode":"files"}`).Text("name")
 		for tenant, want := range map[string][]string{"a": {"default", "other"}, "b": {"of-b"}, "master": nil, "": {"default", "of-a1", "of-b", "other"}} {
@@ -45,6 +48,36 @@ func TestNames(t *testing.T) {
 		} {
 			if got, err := names.Waiting(t.Context(), w.tenants[tenant]); err != nil || !maps.Equal(got, want) {
 				t.Errorf("queues and switchboards of %q: %v, %v", tenant, got, err)
+			}
+		}
+		user := w.as(t, "a").Create("/users", `{"firstname":"Ada","lines":[{"context":"default","endpoint_sip":{"name":"hers"}}],"agent":{"number":"9001"}}`)
+		trunk := w.as(t, "a").Create("/trunks", `{}`)
+		carrier := w.as(t, "a").Create("/endpoints/sip", `{"name":"carrier"}`).Text("uuid")
+		w.as(t, "a").Do("PUT", "/trunks/"+trunk.Text("id")+"/endpoints/sip/"+carrier, nil).Want(204)
+		line := user["lines"].([]any)[0].(map[string]any)["id"]
+		for denial, want := range map[string]string{
+			"": "[] [] []", "confd.moh.#": "[] [] []", "auth.#": "[] [] []",
+			"confd.users." + user.Text("uuid") + ".#": "[hers] [] [9001]", "confd.users." + user.Text("id") + ".read": "[hers] [] [9001]",
+			fmt.Sprintf("confd.lines.%v.read", line): "[hers] [] []", "confd.trunks." + trunk.Text("id") + ".#": "[carrier] [] []",
+			"confd.endpoints.sip.*.read": "[carrier hers telephone] [] []", "confd.queues." + queue + ".read": "[] [" + queue + "] []",
+			"confd.switchboards.#": "[] [" + desk + "] []", "confd.agents.*.read": "[] [] [9001]",
+		} {
+			held := []string{"#"}
+			if denial != "" {
+				held = append(held, "!"+denial)
+			}
+			set, err := acl.Compile(held)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := principal.NewContext(t.Context(), &principal.Principal{ACL: set})
+			endpoints, waiting, agents, err := names.Denied(ctx, w.tenants["a"])
+			slices.Sort(endpoints)
+			if got := fmt.Sprint(endpoints, waiting, agents); err != nil || got != want {
+				t.Errorf("without %s: %s, %v, want %s", denial, got, err, want)
+			}
+			if endpoints, waiting, agents, err := names.Denied(ctx, w.tenants["a1"]); err != nil || len(endpoints)+len(waiting)+len(agents) > 0 {
+				t.Errorf("without %s, in another tenant: %v %v %v, %v", denial, endpoints, waiting, agents, err)
 			}
 		}
 		for tenant, want := range map[string]bool{"a": true, "b": false} {

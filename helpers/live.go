@@ -31,6 +31,7 @@ func (e *endpoints) liveOperations() []rest.Operation {
 		Method: http.MethodGet, Path: "/asterisk", Access: "sysconfd.asterisk.read", ID: "read_asterisk", Tag: "status",
 		Summary: "The state of Asterisk: calls, registered telephones, trunks, queues, switchboards",
 		Description: "What belongs to SIP endpoints, queues and switchboards of the tenant is told. In the master tenant, all is. " +
+			"What confd denies to the token is left out, with the calls of telephones whose user, line or endpoint it is. " +
 			"Each of the lists begins after `offset` rows, and has `limit` of them at most, or 100.",
 		Query:   slices.DeleteFunc(liveSpec.Parameters(), func(p rest.Parameter) bool { return p.Name == "direction" }), // they have no order
 		Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Live](), Statuses: []int{http.StatusNotImplemented, http.StatusServiceUnavailable}, Tenanted: !e.plain,
@@ -49,6 +50,13 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 	}
 	is, err := e.telephony.Live(ctx)
 	if err != nil {
+		return reply, err
+	}
+	of := s.tenant
+	if s.all {
+		of = ""
+	}
+	if err := e.leaveOut(ctx, of, &is); err != nil {
 		return reply, err
 	}
 	// What cannot be told to be the tenant's is not shown: what is no SIP endpoint, or is one that Asterisk has from elsewhere.
@@ -77,10 +85,6 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 		}
 		return says(append(said, of.Endpoint)...)
 	}
-	of := s.tenant
-	if s.all {
-		of = ""
-	}
 	names, err := e.names.Waiting(ctx, of)
 	if err != nil {
 		return reply, err
@@ -108,6 +112,35 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 	is.Trunks = rows(is.Trunks, offset, limit, func(t jobs.LiveTrunk) bool { return seen(t.Of, t.At) })
 	return rest.Reply{Body: is}, nil
 }
+
+// leaveOut leaves out of what runs what the caller of ctx is denied to know of in a tenant, or in all if the tenant is "", and the calls that it has a
+// part in.
+func (e *endpoints) leaveOut(ctx context.Context, tenantUUID string, is *jobs.Live) error {
+	endpoints, waiting, agents, err := e.names.Denied(ctx, tenantUUID)
+	if err != nil || len(endpoints)+len(waiting)+len(agents) == 0 {
+		return err
+	}
+	denied, calls := map[string]bool{}, map[string]bool{}
+	for _, name := range endpoints {
+		denied[name] = true
+	}
+	for _, c := range is.Channels.Items {
+		calls[c.Call] = calls[c.Call] || denied[c.Endpoint]
+	}
+	is.Channels.Items = without(is.Channels.Items, func(c jobs.Channel) bool { return calls[c.Call] })
+	is.Registrations.Items = without(is.Registrations.Items, func(r jobs.Registration) bool { return denied[r.Endpoint] })
+	is.Trunks.Items = without(is.Trunks.Items, func(t jobs.LiveTrunk) bool { return denied[t.Endpoint] })
+	is.Queues.Items = without(is.Queues.Items, func(q jobs.LiveQueue) bool { return slices.Contains(waiting, strconv.FormatInt(q.ID, 10)) })
+	is.Switchboards.Items = without(is.Switchboards.Items, func(s jobs.LiveSwitchboard) bool { return slices.Contains(waiting, s.UUID) })
+	for i := range is.Queues.Items {
+		q := &is.Queues.Items[i]
+		q.Agents = without(q.Agents, func(a jobs.LiveAgent) bool { return slices.Contains(agents, a.Number) })
+	}
+	return nil
+}
+
+// without returns a list without some of its rows. What was seen serves others too, so it stays as it is.
+func without[T any](all []T, denied func(T) bool) []T { return slices.DeleteFunc(slices.Clone(all), denied) }
 
 // rows returns some of those that are seen.
 func rows[T any](all jobs.Rows[T], offset, limit int, seen func(T) bool) jobs.Rows[T] {

@@ -24,6 +24,9 @@ type Names interface {
 	// Waiting returns what the queues and the switchboards of a tenant, or of all tenants if the tenant is "", are called: queues by their
 	// numbers, and switchboards by their UUIDs.
 	Waiting(ctx context.Context, tenantUUID string) (map[string]string, error)
+	// Denied returns what of a tenant, or of all if the tenant is "", the caller of ctx is denied to know of: SIP endpoints by their names, queues and
+	// switchboards as in Waiting, and agents by their numbers.
+	Denied(ctx context.Context, tenantUUID string) (endpoints, waiting, agents []string, err error)
 	// HasMOH reports whether the tenant has a music on hold of that name.
 	HasMOH(ctx context.Context, tenantUUID, name string) (bool, error)
 }

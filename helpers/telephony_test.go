@@ -88,12 +88,15 @@ func TestLive(t *testing.T) {
 		w.names.endpoints = map[string][]string{w.tenants["a"]: {"ada", "carrier"}, w.tenants["b"]: {"bob"}}
 		of := func(name string, generated bool) jobs.Of { return jobs.Of{Endpoint: name, Generated: generated} }
 		s.live.Version = "20.6.0"
-		s.live.Channels.Items = []jobs.Channel{{Of: of("ada", true), Number: "1042", With: "1043"}, {Of: of("bob", true)}, {Kind: "Local"}}
+		s.live.Channels.Items = []jobs.Channel{
+			{Of: of("ada", true), Call: "1", Number: "1042", With: "1043"}, {Of: of("bob", true), Call: "1"}, {Kind: "Local", Call: "2"},
+		}
 		s.live.Registrations.Items = []jobs.Registration{{Of: of("ada", true), From: "192.0.2.7:5060"}, {Of: of("ada", true)}, {Of: of("bob", true)}}
 		s.live.Trunks.Items = []jobs.LiveTrunk{{Of: of("carrier", false), At: "the operator's own"}}
 		s.live.Queues.Items = []jobs.LiveQueue{{ID: 5, Waits: jobs.Waits{Waiting: 2}}, {ID: 6, Agents: []jobs.LiveAgent{{Number: "9001", State: "free"}}}, {ID: 7}} // one that confd has no more is nobody's
 		s.live.Switchboards.Items = []jobs.LiveSwitchboard{{UUID: jobUUID, Waits: jobs.Waits{Waiting: 1}}, {UUID: "gone"}}
 		w.names.waiting = map[string]map[string]string{"": {"5": "Support", "6": "Theirs", jobUUID: "Reception"}, w.tenants["a"]: {"5": "Support"}}
+		w.names.denied = map[string][]string{"": {"bob", "5", jobUUID, "9001"}, w.tenants["a"]: {"carrier"}, w.tenants["b"]: {"bob"}}
 		for _, tt := range []struct {
 			client *resttest.Client
 			query  string
@@ -103,6 +106,11 @@ func TestLive(t *testing.T) {
 			{w.plain, "", "3/3 3/3 1/1 2/2 1/1"},
 			{w.as("a", "sysconfd.asterisk.read"), "", "1/1 2/2 0/0 1/1 0/0"},
 			{w.as("b", "#"), "", "1/1 1/1 0/0 0/0 0/0"},
+			// Who is denied bob knows nothing of whom bob speaks with, nor of the queue 5, the switchboard and the agent.
+			{w.as("master", "#", "!confd.users.bob.#"), "", "1/1 2/2 1/1 1/1 0/0"},
+			{w.as("master", "#", "!confd.users.bob.#"), "?agent=9001", "0/0 0/0 0/0 0/0 0/0"},
+			{w.as("a", "#", "!confd.trunks.#"), "", "1/1 2/2 0/0 1/1 0/0"},
+			{w.as("b", "#", "!confd.users.bob.#"), "", "0/0 0/0 0/0 0/0 0/0"},
 			{w.as("b", "#"), "?endpoint=ada", "0/0 0/0 0/0 0/0 0/0"},
 			{w.as("a", "#"), "?limit=1&offset=1", "1/0 2/1 0/0 1/0 0/0"},
 			{w.as("master", "#"), "?endpoint=ada&limit=5000", "1/1 2/2 0/0 0/0 0/0"},

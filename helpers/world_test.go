@@ -184,6 +184,7 @@ func (w *world) unchanged(do func()) {
 type named struct {
 	contexts, moh, endpoints map[string][]string
 	waiting                  map[string]map[string]string
+	denied                   map[string][]string // endpoints, queues, switchboards and agents
 }
 
 func (n *named) InternalContexts(_ context.Context, tenant string) (out []string, err error) {
@@ -205,6 +206,13 @@ func (n *named) Endpoints(_ context.Context, tenant string) ([]string, error) {
 
 func (n *named) Waiting(_ context.Context, tenant string) (map[string]string, error) {
 	return n.waiting[tenant], nil
+}
+
+func (n *named) Denied(ctx context.Context, tenant string) (endpoints, waiting, agents []string, err error) {
+	if p := principal.FromContext(ctx); p == nil || !p.HasDenials() {
+		return nil, nil, nil, nil
+	}
+	return n.denied[tenant], n.denied[tenant], n.denied[tenant], nil
 }
 
 func (n *named) HasMOH(_ context.Context, tenant, name string) (bool, error) {
