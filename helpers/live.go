@@ -59,16 +59,9 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 	if err := e.leaveOut(ctx, of, &is); err != nil {
 		return reply, err
 	}
-	// What cannot be told to be the tenant's is not shown: what is no SIP endpoint, or is one that Asterisk has from elsewhere.
-	own := map[string]bool{}
-	if !s.all {
-		names, err := e.names.Endpoints(ctx, s.tenant)
-		if err != nil {
-			return reply, err
-		}
-		for _, name := range names {
-			own[name] = true
-		}
+	own, err := e.ownEndpoints(ctx, s)
+	if err != nil {
+		return reply, err
 	}
 	only := map[string]string{}
 	for _, f := range asked.Filters {
@@ -113,6 +106,20 @@ func (e *endpoints) live(ctx context.Context, r *rest.Request) (reply rest.Reply
 	return rest.Reply{Body: is}, nil
 }
 
+// ownEndpoints returns the SIP endpoints of a tenant, or none in the master tenant, which is shown all. What cannot be told to be the tenant's is not
+// shown: what is no SIP endpoint, or is one that Asterisk has from elsewhere.
+func (e *endpoints) ownEndpoints(ctx context.Context, s scope) (map[string]bool, error) {
+	own := map[string]bool{}
+	if s.all {
+		return own, nil
+	}
+	names, err := e.names.Endpoints(ctx, s.tenant)
+	for _, name := range names {
+		own[name] = true
+	}
+	return own, err
+}
+
 // leaveOut leaves out of what runs what the caller of ctx is denied to know of in a tenant, or in all if the tenant is "", and the calls that it has a
 // part in.
 func (e *endpoints) leaveOut(ctx context.Context, tenantUUID string, is *jobs.Live) error {
@@ -140,7 +147,9 @@ func (e *endpoints) leaveOut(ctx context.Context, tenantUUID string, is *jobs.Li
 }
 
 // without returns a list without some of its rows. What was seen serves others too, so it stays as it is.
-func without[T any](all []T, denied func(T) bool) []T { return slices.DeleteFunc(slices.Clone(all), denied) }
+func without[T any](all []T, denied func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), denied)
+}
 
 // rows returns some of those that are seen.
 func rows[T any](all jobs.Rows[T], offset, limit int, seen func(T) bool) jobs.Rows[T] {
