@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/ringfence/ringfence/asterisk/jobs"
+	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 )
@@ -57,6 +58,14 @@ func failed(ctx context.Context, err error, message string) error {
 	return &apierr.Error{Kind: apierr.Internal, Message: message, Err: err}
 }
 
+// forReader is a job without what the files lack, if its reader may not read all that is stored.
+func forReader(r *rest.Request, job jobs.Job) jobs.Job {
+	if conceals(r.Principal()) != "" {
+		job.LeftOut = leftout.Of(nil)
+	}
+	return job
+}
+
 // applyOperations are the same for new tools: they return a job, and show what it would change.
 func (e *endpoints) applyOperations() []rest.Operation {
 	return []rest.Operation{
@@ -70,14 +79,17 @@ func (e *endpoints) applyOperations() []rest.Operation {
 				if err == nil {
 					slog.Info("the configuration is applied", "job", job.UUID)
 				}
-				return rest.Reply{Body: job}, err
+				return rest.Reply{Body: forReader(r, job)}, err
 			}),
 		},
 		{
 			Method: http.MethodGet, Path: "/apply/preview", Access: "sysconfd.apply.preview.read", ID: "preview_apply", Tag: "configuration",
 			Summary: "How the live configuration would change", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Preview](),
 			Statuses: []int{http.StatusNotImplemented},
-			Handle: e.installation(func(ctx context.Context, _ *rest.Request, _ scope) (rest.Reply, error) {
+			Handle: e.installation(func(ctx context.Context, r *rest.Request, _ scope) (rest.Reply, error) {
+				if denial := conceals(r.Principal()); denial != "" {
+					return rest.Reply{}, apierr.New(apierr.Forbidden, "Your token denies %s, and this shows all that is stored", denial)
+				}
 				preview, err := e.telephony.Preview(ctx)
 				return rest.Reply{Body: preview}, err
 			}),
@@ -103,7 +115,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 					return rest.Reply{}, notFound()
 				}
 				job, err := e.telephony.GoBack(ctx, n, s.asked(r))
-				return rest.Reply{Body: job}, err
+				return rest.Reply{Body: forReader(r, job)}, err
 			}),
 		},
 		{
@@ -115,7 +127,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 					return rest.Reply{}, err
 				}
 				job, err := e.telephony.Job(ctx, id)
-				return rest.Reply{Body: job}, err
+				return rest.Reply{Body: forReader(r, job)}, err
 			}),
 		},
 	}

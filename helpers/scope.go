@@ -3,10 +3,13 @@ package helpers
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -50,6 +53,20 @@ func (e *endpoints) scope(ctx context.Context, r *rest.Request) (scope, error) {
 	}
 	s.all, err = tenant.IsMaster(ctx, e.db, s.tenant)
 	return s, err
+}
+
+// conceals returns a denial by which a caller may not read all that confd stores, or "". What tells of all of it at once, whoever's it is, is not told them.
+func conceals(p *principal.Principal) string {
+	if p == nil { // on the plain port
+		return ""
+	}
+	for _, denial := range p.ACL.Denials() {
+		words := strings.Split(denial, ".")
+		if slices.Contains([]string{"confd", "*", "#"}, words[0]) && slices.Contains([]string{"read", "*", "#"}, words[len(words)-1]) {
+			return denial
+		}
+	}
+	return ""
 }
 
 // installation returns the handler of what concerns all tenants, which it refuses to every tenant but the master.

@@ -12,6 +12,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/doctor"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -31,7 +32,10 @@ type system struct {
 func (s *system) made() jobs.Job {
 	job := s.job
 	job.UUID, job.CreatedAt, job.Generation = jobUUID, time.Unix(0, 0).UTC(), 7
-	job.Files, job.Modules, job.LeftOut, job.Log = []jobs.JobFile{}, []jobs.JobModule{}, leftout.Of(nil), []jobs.JobEntry{}
+	job.Files, job.Modules, job.Log = []jobs.JobFile{}, []jobs.JobModule{}, []jobs.JobEntry{}
+	if job.LeftOut.Total == 0 {
+		job.LeftOut = leftout.Of(nil)
+	}
 	if job.State == "" {
 		job.State = jobs.Done
 	}
@@ -138,6 +142,31 @@ func TestLive(t *testing.T) {
 		w.as("a", "#").Get("/asterisk?offset=x").Want(400)
 		s.err = apierr.New(apierr.Unavailable, "Asterisk cannot be asked now")
 		w.as("a", "#").Get("/asterisk").Want(503)
+	})
+}
+
+// Who is denied to read anything of confd sees neither the files, which have all of it, nor what they lack.
+func TestDeniedInTheFiles(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		lacks := leftout.Of([]leftout.Omission{{Kind: "line", Key: "12", Name: "secret", Reason: "its endpoint has no login"}})
+		s := &system{db: db, job: jobs.Job{LeftOut: lacks}}
+		w := newWorld(t, db, helpers.Options{Telephony: s})
+		w.service.UseInstallation(helpers.Installation{Examine: func(context.Context) (helpers.System, error) {
+			return helpers.System{Findings: []doctor.Finding{{Subject: doctor.Telephony, State: doctor.Warning, Text: "secret"}}}, nil
+		}})
+		for denial, sees := range map[string]bool{
+			"confd.users.5.#": false, "confd.users.*.read": false, "confd.users.5.update": true, "auth.users.5.#": true,
+		} {
+			c := w.as("master", "#", "!"+denial)
+			if status := c.Get("/apply/preview").Status; (status == 200) != sees {
+				t.Errorf("without %s, the preview is answered %d", denial, status)
+			}
+			for _, a := range []resttest.Answer{c.Do("POST", "/apply", nil), c.Get("/system")} {
+				if a.Status == 200 && strings.Contains(a.Body, "secret") != sees {
+					t.Errorf("without %s: %s", denial, a.Body)
+				}
+			}
+		}
 	})
 }
 

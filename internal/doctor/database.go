@@ -73,9 +73,12 @@ func (i Installation) database(ctx context.Context) []Finding {
 	return findings
 }
 
+// Telephony is the subject of the finding that names what Asterisk's files lack.
+const Telephony = "telephony"
+
 // telephony names what Asterisk's files lack of what is stored.
 func (i Installation) telephony(ctx context.Context, db store.DB) Finding {
-	const subject = "telephony"
+	const subject = Telephony
 	left, _, err := i.Telephony(ctx, db)
 	switch {
 	case err != nil:
