@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -117,14 +118,20 @@ func sourceOf(ctx context.Context, cmd *cobra.Command, args []string, job *merge
 		if job.From, closeIt, err = opened(ctx, file, folder); err == nil {
 			before := closeAll
 			closeAll = func() error { return errors.Join(closeIt(), before()) }
-			job.Source = filepath.Base(args[0])
-			job.From.Tenant, err = job.From.FindTenant(ctx, flagOf(cmd, "tenant"))
 		}
+	}
+	var tenant operator.Object
+	if err == nil {
+		tenant, err = job.From.Show(ctx, operator.Find("tenant"), flagOf(cmd, "tenant"))
 	}
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
-	tellOf(&job.Report, &dump.Report, flagOf(cmd, "tenant"))
+	name, _ := tenant["name"].(string)
+	slug, _ := tenant["slug"].(string)
+	job.Source = filepath.Base(args[0])
+	job.From.Tenant, _ = tenant["uuid"].(string)
+	tellOf(&job.Report, &dump.Report, cmp.Or(name, slug))
 	return closeAll, nil
 }
 

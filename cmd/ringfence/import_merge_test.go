@@ -194,16 +194,23 @@ func TestMergeATenantOfADump(t *testing.T) {
 	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
 	token := p.Login(t, "admin", gatewaytest.Password)
 	dump := filepath.Join(gatewaytest.Repository(), "moving", "wazo", "testdata", "company-a.dump")
-	imports := func(want int) report.Report {
+	imports := func(tenant string, more ...string) report.Report {
 		t.Helper()
-		out, status := run(t, p.Folder, p.Env, "import", "wazo", dump, "--tenant", "Atelier Fournier Lyon", "--json")
+		out, status := run(t, p.Folder, p.Env, append([]string{"import", "wazo", dump, "--tenant", tenant, "--json"}, more...)...)
 		var got report.Report
-		if err := json.Unmarshal([]byte(out), &got); err != nil || status != want {
+		if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 {
 			t.Fatalf("status %d, %v:\n%s", status, err, out)
 		}
 		return got
 	}
-	if got := imports(0); got.Of("users").Made != 8 || got.Of("lines").Made != 8 || got.Of("auth/users").Made != 6 || got.Of("users").Left+got.Of("lines").Left > 0 {
+	for _, named := range []string{"Atelier Fournier", "3f481f52-2e86-4b01-93c1-463be01e4734"} { // by whichever name, what is left out of the dump is told
+		got := imports(named, "--dry-run")
+		if !slices.ContainsFunc(got.Notes, func(n report.Note) bool { return strings.HasPrefix(n.Reason, "Piano: plays files") }) || got.Of("table endpoint_sip").Left != 1 {
+			t.Errorf("%s: %+v, %+v", named, got.Notes, got.Left)
+		}
+	}
+	const lyon = "Atelier Fournier Lyon"
+	if got := imports(lyon); got.Of("users").Made != 8 || got.Of("lines").Made != 8 || got.Of("auth/users").Made != 6 || got.Of("users").Left+got.Of("lines").Left > 0 {
 		t.Errorf("made: %+v", got)
 	}
 	tenant := p.Do(t, "GET", "/api/auth/0.1/tenants?slug=lyon", token, "").Want(200).List().Items[0].Text("uuid")
@@ -213,7 +220,7 @@ func TestMergeATenantOfADump(t *testing.T) {
 			t.Errorf("no user has the number %s: %s", number, numbers)
 		}
 	}
-	if got := imports(0); got.Of("users").Made != 0 || got.Of("users").There != 8 {
+	if got := imports(lyon); got.Of("users").Made != 0 || got.Of("users").There != 8 {
 		t.Errorf("again: %+v", got)
 	}
 }
