@@ -129,9 +129,6 @@ func (k *CollectionOf[T]) serveNarrowed(ctx context.Context, r *rest.Request, na
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	if err := k.CheckFilters(list.Filters); err != nil {
-		return rest.Reply{}, err
-	}
 	fields := r.Fields()
 	if list.View != "" {
 		if fields != nil {

@@ -150,6 +150,9 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 		if err := spec.checkFormat(f, joined); err != nil {
 			return q, err
 		}
+		if _, ok := ParseBool(joined); !ok && slices.Contains(spec.Booleans, f) {
+			return q, notBool(f)
+		}
 		q.Filters = append(q.Filters, Filter{f, joined})
 	}
 	return q, nil
@@ -250,8 +253,8 @@ func ParseBool(typed string) (value, ok bool) {
 	}
 }
 
-// NotBool refuses a query parameter that is not a boolean.
-func NotBool(name string) error {
+// notBool refuses a query parameter that is not a boolean.
+func notBool(name string) error {
 	e := apierr.InvalidField(name, "type", "Must be true or false")
 	e.ID, e.Fields[0].Value, e.Fields[0].Query = InvalidListParam, "boolean", true
 	return e

@@ -56,7 +56,7 @@ func newRequest(r *http.Request, m *Match) (*Request, error) {
 			return nil, invalidParameter(p.Name, "control", "control", "Must be UTF-8 text without control characters")
 		case sent && (p.Boolean || p.Schema != nil && p.Schema.Type == "boolean"):
 			if _, ok := ParseBool(values[0]); !ok {
-				return nil, NotBool(p.Name)
+				return nil, notBool(p.Name)
 			}
 		}
 	}

@@ -20,16 +20,6 @@ type Page struct {
 	Filtered *int `json:"filtered,omitempty"`
 }
 
-// CheckFilters refuses anything but true and false for the boolean parameters.
-func (k *Reader[T]) CheckFilters(filters []rest.Filter) error {
-	for _, f := range filters {
-		if _, ok := rest.ParseBool(f.Value); !ok && k.Matches[f.Name].Condition == "" && k.Column(f.Name).Kind == declaration.Boolean {
-			return rest.NotBool(f.Name)
-		}
-	}
-	return nil
-}
-
 // Page returns the objects on a page of a list: of the rows for which where holds, whose first argument is the tenant in which the request
 // acts. It also returns the page without them. Linked objects in attributes that are not among fields are left out; nil is all attributes.
 func (k *Reader[T]) Page(
