@@ -126,13 +126,40 @@ func (p *platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer)
 }
 
+// fournier is a tenant of the sample company.
+const fournier = "3f481f52-2e86-4b01-93c1-463be01e4734"
+
+// A login that was not in the group of all users would gain what each login has here: it is left out, and told.
+func TestMergeLeavesOutWhoWasNotAmongAllUsers(t *testing.T) {
+	old, address, certificate := startPlatform(t)
+	const groups = "/api/auth/0.1/users/31f50e67-aeca-4867-abe6-813a7785b7d9/groups"
+	if was := string(old.answers[fournier+" "+groups]); !strings.Contains(was, "wazo-all-users") {
+		t.Fatalf("the groups of Alice: %s", was)
+	}
+	old.answers[fournier+" "+groups] = json.RawMessage(`{"items": [], "total": 0, "filtered": 0}`)
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	if err := os.WriteFile(filepath.Join(p.Folder, "old.token"), []byte("a token of the platform"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, status := run(t, p.Folder, p.Env, "import", "wazo", "--api", address, "--api-token-file", "old.token", "--api-cacert", certificate,
+		"--tenant", fournier, "--names", "names.jsonl", "--dry-run", "--json")
+	var got report.Report
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 {
+		t.Fatalf("status %d, %v:\n%s", status, err, out)
+	}
+	if !slices.ContainsFunc(got.Left, func(l report.Left) bool {
+		return l.Kind == "auth/users" && strings.Contains(l.Object, "Alice") && strings.Contains(l.Reason, "group of all users")
+	}) {
+		t.Errorf("left out: %+v", got.Left)
+	}
+}
+
 // By its API the platform's tenant becomes what it becomes from its dump, attribute by attribute.
 func TestMergeWhatThePlatformAnswered(t *testing.T) {
 	if _, err := exec.LookPath("pg_restore"); err != nil {
 		t.Skip(err)
 	}
 	old, address, certificate := startPlatform(t)
-	const fournier = "3f481f52-2e86-4b01-93c1-463be01e4734"
 	merge := func(from ...string) (report.Report, map[string][]string) {
 		t.Helper()
 		p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
