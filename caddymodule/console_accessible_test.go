@@ -96,7 +96,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		o.goTo(page.hash, page.title)
 		o.see("main " + page.ready)
 		if page.name == "ring-group" { // with a member, and with a number that is taken
-			o.enter("Label", "Support")
+			o.enter("Name", "Support")
 			o.enter("Members", "Ada Lovelace")
 			o.hit(kb.Enter)
 			o.see(".several li")
@@ -121,8 +121,8 @@ func TestConsoleIsAccessible(t *testing.T) {
 	o.part("Function keys")
 	o.see("table.keyed select")
 	o.accessible("keys")
-	o.part("Fallbacks")
-	o.until(`document.querySelector('[aria-label="Busy destination"]')`, "the fallbacks are not shown")
+	o.part("Destinations of unanswered calls")
+	o.until(`document.querySelector('[aria-label="When busy"]')`, "the fallbacks are not shown")
 	o.accessible("fallbacks")
 
 	// The menu of a small screen closes by the keyboard, and one is where one was.

@@ -79,7 +79,7 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('.glance dt')].find((dt) => dt.textContent === %q)?.nextSibling.innerText.replace(/\s+/g, ' ').match(%s)`, term, want), "%s is not %s", term, want)
 	}
 	tells("Numbers", "/^1042, 1043$/")
-	tells("Telephones", `/^ada Registered from 192\.0\.2\.7:5060, since before .+, until [^,]+.*, Desk telephone In a call with 1043, for 2 minutes bob Not registered$/`)
+	tells("Telephones", `/^1042 \(ada\) Registered from 192\.0\.2\.7:5060, since before .+, until [^,]+.*, Desk telephone In a call with 1043, for 2 minutes 1043 \(bob\) Not registered$/`)
 	tells("Mailbox", "/^Ada/")
 	tells("Groups", "/^Sales$/")
 	tells("Forwards", "/^On busy to 102$/")
@@ -89,7 +89,7 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	}
 	o.shoot(t, "glance")
 	talks.Store(false) // the page follows
-	tells("Telephones", `/^ada Registered from [^I]+ bob Not registered$/`)
+	tells("Telephones", `/^1042 \(ada\) Registered from [^I]+ 1043 \(bob\) Not registered$/`)
 
 	// What the person signs in with is told too, and one ends a session there. The login leads back.
 	tells("Policies", "/./")

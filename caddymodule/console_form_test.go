@@ -190,7 +190,7 @@ func TestConsoleFormsFollowTheDefinition(t *testing.T) {
 		page, title   string
 		with, without []string
 	}{
-		{"#/confd/contexts/+new", "Create a context", []string{",Label *,"}, []string{"UUID", "Name"}},
+		{"#/confd/contexts/+new", "Create a context", []string{",Name *,"}, []string{"UUID", "Internal name"}},
 		{"#/confd/extensions/+new", "Create an extension", []string{",Number *,"}, []string{"Out of use"}},
 		{"#/auth/users/+new", "Create a user", []string{",Password,", ",User name,"}, []string{"UUID"}},
 		{"#/auth/users/" + login, "grace", []string{",User name,"}, []string{",Password", "E-mail address", "UUID"}},

@@ -86,7 +86,7 @@ func TestConsoleReadsWell(t *testing.T) {
 	o.until(`document.querySelector('main h1').textContent === 'Sales'`, "the row does not lead to the group")
 	saves := `getComputedStyle(document.querySelector('.whole button.primary')).backgroundColor === getComputedStyle(document.querySelector('.whole form')).backgroundColor`
 	o.until(saves, "a button saves nothing, and stands out")
-	o.enter("Label", "Sales and more")
+	o.enter("Name", "Sales and more")
 	o.until("!("+saves+")", "what was typed is not saved, and no button says so")
 
 	// What belongs together has its usual order.
@@ -117,7 +117,7 @@ func TestConsoleReadsWell(t *testing.T) {
 	told("After", "Ring strategy All at once With what stayed the same")
 	o.goTo(entry("update_group_member_users"), "Replace the users who are members of a group")
 	told("After", "Users Ada Lovelace (priority 0)")
-	o.goTo(entry("create_incall"), "Create an incoming call")
+	o.goTo(entry("create_incall"), "Create an incoming number")
 	told("Destination", "User: Ada Lovelace")
 
 	// Long names leave the tables in their places, and buttons those in which they stand.

@@ -24,7 +24,7 @@ func TestConsoleMenuSpeaksOfTheWork(t *testing.T) {
 	for _, step := range []struct{ press, title, marked, beside string }{
 		{"People", "People", "People", "Lines"},
 		{"Groups", "Groups", "Groups", "Pagings"},
-		{"Incoming", "Incoming calls", "Incoming calls", ""},
+		{"Incoming", "Incoming numbers", "Incoming numbers", ""},
 		{"Live", "Telephone system", "Telephone system", "Live reload"},
 		{"Rights", "Logins", "Logins", "Policies"},
 		{"Policies", "Policies", "Policies", "Sessions"},

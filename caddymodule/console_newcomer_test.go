@@ -101,7 +101,7 @@ func TestConsoleLooksUpWhatWasTypedFast(t *testing.T) {
 		t.Errorf("the group is %s", linked.Body)
 	}
 
-	o.goTo("#/confd/incalls/+new", "Create an incoming call")
+	o.goTo("#/confd/incalls/+new", "Create an incoming number")
 	o.script(t, `((s) => { s.value = 'extension'; s.dispatchEvent(new Event('change')); })(document.querySelector('main select[data-name=type]')), ''`)
 	o.enter("Number", "1042")
 	atOnce("context", "of-another-system")
@@ -115,14 +115,14 @@ func TestConsoleLooksUpWhatWasTypedFast(t *testing.T) {
 // What is refused is said once, in words, beside the field that it is about, which has the focus; and nothing is said of the time before.
 func TestConsoleSaysWhatIsWrongOnce(t *testing.T) {
 	g, o, admin, _ := desk(t)
-	o.goTo("#/confd/incalls/+new", "Create an incoming call")
+	o.goTo("#/confd/incalls/+new", "Create an incoming number")
 	o.script(t, `((s) => { s.value = 'user'; s.dispatchEvent(new Event('change')); })(document.querySelector('main select[data-name=type]')), ''`)
 	o.enter("User", "Nobody")
 	o.hit(kb.Enter)
 	o.until(`((all) => all.length === 1 && all[0].textContent.startsWith('There is no "Nobody" here') && document.activeElement.getAttribute('aria-describedby').includes(all[0].id))([...document.querySelectorAll('main .error')].filter((e) => e.textContent))`, "it is not said once, where the focus is")
 
 	o.goTo("#/confd/groups/+new", "Create a group")
-	o.enter("Label", `Front "desk"`)
+	o.enter("Name", `Front "desk"`)
 	o.press("Create")
 	o.reads("Only letters, digits, spaces and - _ .")
 

@@ -59,7 +59,7 @@ func TestConsolePictures(t *testing.T) {
 		{"people", "#/confd/users", `document.querySelector('main tbody tr')`, 1200, 760, "light"},
 		{"person", "#/confd/users/" + first("/users?search=Lovelace"), `document.querySelector('.glance dd a')`, 1200, 760, "light"},
 		{"new-user", "#/telephone", `document.querySelector('.offers button')`, 1200, 760, "light"},
-		{"ring-group", "#/confd/groups/" + first("/groups"), `document.querySelector('main form')`, 1200, 760, "light"},
+		{"ring-group", "#/confd/groups/" + first("/groups"), `[...document.querySelectorAll('details.part[open]')].every((d) => d.querySelector('form'))`, 1200, 760, "light"},
 		{"hours", "#/opening-hours", `document.querySelector('.hours')`, 1200, 760, "light"},
 		{"apply", "#/apply", `document.querySelector('.objects')`, 1200, 760, "dark"},
 		{"policy", "#/auth/policies/+new", `document.querySelector('.patterns')`, 1200, 760, "light"},

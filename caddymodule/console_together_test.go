@@ -69,7 +69,7 @@ func TestConsoleOfTwoOperators(t *testing.T) {
 	o.clean(t, "after a change of the members", "412")
 
 	// A field of the object: both changes are kept.
-	o.enter("Label", "Sales and support")
+	o.enter("Name", "Sales and support")
 	g.Do(t, "PUT", group, admin, `{"ring_strategy":"least_recent"}`).Want(204)
 	o.click("section.whole button.primary")
 	o.reads("Ring strategy was All at once and is now Who was called least recently.")
@@ -135,7 +135,7 @@ func TestConsoleNamesVersions(t *testing.T) {
 	o.enter("Last name", "Lovelace")
 	o.click("section.whole button.primary")
 	o.reads("Saved.")
-	for _, part := range []string{"Forwards", "Services", "Fallbacks", "Function keys"} {
+	for _, part := range []string{"Forwards", "Do not disturb settings", "Destinations of unanswered calls", "Function keys"} {
 		o.part(part)
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('details.part[open]')].some((d) => d.querySelector('summary').textContent === %q && d.querySelector('form button.primary'))`, part), "%s are not shown", part)
 		o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open]')].find((d) => d.querySelector('summary').textContent === %q).querySelector('form button.primary').click(), ''`, part))
@@ -239,14 +239,14 @@ func TestConsoleSpeaks(t *testing.T) {
 	g.Do(t, "PUT", confd+"/asterisk/voicemail/general", admin, `{"options":{"maxmsg":"100"}}`).Want(204)
 	o.goTo("", "Sign in")
 	o.signIn("admin", adminPassword)
-	for _, title := range []string{"Function key templates", "SIP endpoint templates", "Incoming calls", "Music on hold", "Service codes", "Ways to log in", "LDAP directory"} {
+	for _, title := range []string{"Function key templates", "SIP endpoint templates", "Incoming numbers", "Music on hold", "Service codes", "Ways to log in", "LDAP directory"} {
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('nav a')].some((a) => a.textContent === %q)`, title), "no page is called %s", title)
 	}
 	o.goTo("#/confd/groups", "Groups")
-	o.until(`[...document.querySelectorAll('tbody td')].map((td) => td.dataset.label + '=' + td.textContent).join().includes('Label=Sales,Extensions=2000,Members=Ada,Ring strategy=In turn, from the last one called,Enabled=yes')`, "the columns are not those")
+	o.until(`[...document.querySelectorAll('tbody td')].map((td) => td.dataset.label + '=' + td.textContent).join().includes('Name=Sales,Numbers=2000,Members=Ada,Ring strategy=In turn, from the last one called,Enabled=yes')`, "the columns are not those")
 	o.goTo("#/confd/groups/+new", "Create a group")
 	o.until(`[...document.querySelectorAll('option')].some((o) => o.value === 'least_recent' && o.textContent === 'Who was called least recently')`, "the values are shown raw")
-	o.goTo("#/confd/incalls", "Incoming calls")
+	o.goTo("#/confd/incalls", "Incoming numbers")
 	for _, destination := range []string{"User: Ada", "Group: Sales", "Hangup: busy: timeout 5"} {
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('tbody td')].some((td) => td.textContent === %q)`, destination), "the destination %s is not told", destination)
 	}
@@ -260,7 +260,7 @@ func TestConsoleSpeaks(t *testing.T) {
 	cell("Groups", "Sales")
 	o.goTo("#/confd/lines", "Lines")
 	cell("Context", "Inside")
-	o.goTo("#/confd/extensions", "Extensions")
+	o.goTo("#/confd/extensions", "Numbers")
 	cell("Group", "Sales")
 	o.goTo("#/confd/groups/"+sales.Text("uuid"), "Sales")
 	o.until(`[...document.querySelectorAll('details.facts dt')].some((dt) => dt.textContent === 'Tenant' && dt.nextSibling.textContent === 'master')`, "the tenant is not named")
@@ -275,7 +275,7 @@ func TestConsoleSpeaks(t *testing.T) {
 	o.goTo("#/confd/voicemails/+new", "Create a voicemail")
 	o.until(`document.querySelector('main').textContent.includes('Needs email and “Attach audio”')`, "a hint names a field as the API does")
 	o.until(`document.querySelector('main form') && !/\bnull\b/.test(document.querySelector('main form').textContent)`, "a hint speaks of null")
-	o.goTo("#/confd/incalls/+new", "Create an incoming call")
+	o.goTo("#/confd/incalls/+new", "Create an incoming number")
 	o.until(`document.querySelector('main form > *').textContent.startsWith('Destination *')`, "what must be there is not the first field")
 	o.goTo("#/auth/users/+new", "Create a user")
 	o.until(`document.querySelector('main form') && !/Taken (from|on)|is not sent|user is a person/.test(document.querySelector('main form').textContent)`, "a hint speaks to programs")
@@ -298,7 +298,7 @@ func TestConsoleSpeaks(t *testing.T) {
 	}
 	row("create_group", "Create a group", "Groups", "Sales")
 	row("create_user", "Create a user", "People", "Ada")
-	row("associate_group_extension", summary(t, g, "associate_group_extension"), "Groups: extensions", "Sales, 2000")
+	row("associate_group_extension", summary(t, g, "associate_group_extension"), "Groups: numbers", "Sales, 2000")
 	cell("Service", "Telephony")
 	o.enter("Search Audit", "create a GROUP") // as the page tells it
 	o.until(`((rows) => rows.length > 0 && rows.every((row) => row.textContent === 'Create a group'))([...document.querySelectorAll('tbody td[data-label="Action"]')])`, "what people read does not find an action")

@@ -38,7 +38,10 @@ func TestConsoleMakesARingGroup(t *testing.T) {
 	o.until(`document.querySelector('[data-name=exten]')?.value === '1501'`, "the next free number is not offered")
 	o.reads("499 numbers free, also 1502, 1503, 1504, 1505")
 	clicks, pages := o.counted()
-	o.enter("Label", "Front")
+	o.enter("Name", "Front")
+	o.enter("Ringing time, in seconds", "20")
+	o.choose("When nobody takes the call", "user")
+	o.enter("User", "Ada")
 	o.enter("Members", "bo")
 	o.hit(kb.Enter)
 	o.reads("There are several with")
@@ -55,13 +58,14 @@ func TestConsoleMakesARingGroup(t *testing.T) {
 		t.Errorf("it took %s clicks, and %s more pages", clicks(), pages())
 	}
 	made := g.Do(t, "GET", confd+"/groups?search=Front", admin, "").List().Items[0]
-	if members := fmt.Sprint(made["members"]); !strings.Contains(fmt.Sprint(made["extensions"]), "1501") || strings.Index(members, "Bobby") > strings.Index(members, "Ada") {
+	if members := fmt.Sprint(made["members"]); !strings.Contains(fmt.Sprint(made["extensions"]), "1501") || strings.Index(members, "Bobby") > strings.Index(members, "Ada") ||
+		fmt.Sprint(made["timeout"]) != "20" || !strings.Contains(fmt.Sprint(made["fallbacks"]), "user_firstname:Ada") {
 		t.Errorf("the group is %v", made)
 	}
 
 	// The order can be changed, and the keyboard stays where it was.
 	o.goTo("#/ring-group", "New ring group")
-	o.enter("Label", "Night")
+	o.enter("Name", "Night")
 	for i, name := range []string{"Ada", "Bobby"} {
 		o.enter("Members", name)
 		o.hit(kb.Enter)
@@ -96,7 +100,7 @@ func TestConsoleMakesARingGroup(t *testing.T) {
 	// What the gateway refuses leaves neither the group nor its number.
 	g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Lineless"}`).Want(201)
 	o.goTo("#/ring-group", "New ring group")
-	o.enter("Label", "Refused")
+	o.enter("Name", "Refused")
 	o.enter("Members", "Lineless")
 	o.hit(kb.Enter)
 	o.until(`document.querySelectorAll('.several li').length === 1`, "the user is not taken")
@@ -120,33 +124,41 @@ func TestConsoleMakesAnIncomingNumber(t *testing.T) {
 	o.enter("Number", "4930123456")
 	o.choose("Destination", "user")
 	o.enter("User", "Ada")
+	o.reads("4930123456 is new: with it, it becomes one of the numbers that From outside has for this.")
+	clicks, pages := o.counted()
 	o.press("Create")
-	o.reads("4930123456 is outside of the numbers that From outside has for this.")
-	o.press("Add 4930123456 to them, and go on")
 	o.reads("Calls of 4930123456 go there now.")
+	if clicks() != "1" {
+		t.Errorf("a number that has no range takes %s clicks", clicks())
+	}
+	hours := g.Do(t, "POST", confd+"/schedules", admin, `{"name":"Office","closed_destination":{"type":"none"}}`).Want(201).JSON("id")
 
 	o.open("#/incoming-number")
 	o.enter("Number", "4930123456")
 	o.choose("Destination", "user")
 	o.enter("User", "Ada")
 	o.press("Create")
-	o.reads("4930123456 is taken by incoming call 4930123456.")
+	o.reads("4930123456 is taken by incoming number 4930123456.")
 	in := g.Do(t, "GET", confd+"/contexts?type=incall", admin, "").List().Items[0]
+	if ranges := fmt.Sprint(in["incall_ranges"]); ranges != "[map[did_length:10 end:4930123456 start:4930123456]]" {
+		t.Errorf("the numbers are %s", ranges)
+	}
 	g.Do(t, "PUT", fmt.Sprint(confd, "/contexts/", in["id"]), admin, `{"incall_ranges":[{"start":"4930123400","end":"4930123499"}]}`).Want(204)
 	o.open("#/confd/incalls")
 	o.reads("New incoming number")
-	clicks, pages := o.counted()
+	clicks, pages = o.counted()
 	o.press("New incoming number")
 	o.enter("Number", "4930123457")
 	o.choose("Destination", "user")
 	o.enter("User", "Ada")
+	o.enter("Opening hours", "Office")
 	o.press("Create")
 	o.reads("Calls of 4930123457 go there now.")
 	if clicks() != "2" || pages() != "2" { // to the page and, with what was made, on from it
 		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
 	}
 	calls := g.Do(t, "GET", confd+"/incalls?exten=4930123457", admin, "").List().Items
-	if len(calls) != 1 || !strings.Contains(fmt.Sprint(calls[0]["destination"]), "user_firstname:Ada") {
+	if len(calls) != 1 || !strings.Contains(fmt.Sprint(calls[0]["destination"]), "user_firstname:Ada") || !strings.Contains(fmt.Sprint(calls[0]["schedules"]), fmt.Sprintf("id:%v", hours)) {
 		t.Errorf("the calls are %v", calls)
 	}
 
@@ -205,6 +217,7 @@ func TestConsoleMakesATelephoneUser(t *testing.T) {
 	o.goTo("#/telephone", "New telephone user")
 	o.click(`[aria-label="Take 1004"]`)
 	o.enter("First name", "Cleo")
+	o.enter("Telephones", "2")
 	o.enter("E-mail", "cleo@example.org")
 	o.click(`[data-name="login"]`)
 	o.enter("Password of the login", "short")
@@ -214,6 +227,9 @@ func TestConsoleMakesATelephoneUser(t *testing.T) {
 	o.press("Create")
 	o.reads("Cleo was created with the number 1004.")
 	g.Login(t, "cleo@example.org", "a-long-password")
+	if lines := fmt.Sprint(g.Do(t, "GET", confd+"/users?search=cleo", admin, "").List().Items[0]["lines"]); strings.Count(lines, "exten:1004") != 2 {
+		t.Errorf("the telephones are %s", lines)
+	}
 	o.clean(t, "while telephone users were made", "400")
 }
 
@@ -223,13 +239,13 @@ func TestConsoleMakesPlacesWithNumbers(t *testing.T) {
 	const confd = "/api/confd/1.1"
 	context := g.Do(t, "GET", confd+"/contexts", admin, "").List().Items[0]["id"]
 	g.Do(t, "PUT", fmt.Sprint(confd, "/contexts/", context), admin, `{"conference_room_ranges":[{"start":"4000","end":"4009"}]}`).Want(204)
-	o.goTo("#/confd/conferences", "Conferences")
+	o.goTo("#/confd/conferences", "Conference rooms")
 	o.press("New conference room")
 	o.until(`document.querySelector('[data-name=exten]')?.value === '4000'`, "the next free number is not offered")
 	o.enter("Name", "Weekly")
 	o.press("Create")
 	o.reads("Weekly was created with the number 4000.")
-	o.goTo("#/confd/parkinglots", "Parking lots")
+	o.goTo("#/confd/parkinglots", "Parking places")
 	o.press("New parking place")
 	o.enter("Number to park at", "700")
 	o.enter("Slots start", "701")
@@ -248,12 +264,12 @@ func TestConsoleMakesPlacesWithNumbers(t *testing.T) {
 func TestConsoleMakesOpeningHours(t *testing.T) {
 	g, o, admin, _ := desk(t)
 	o.press("Menus and hours")
-	o.goTo("#/confd/schedules", "Schedules")
+	o.goTo("#/confd/schedules", "Opening hours")
 	clicks, pages := o.counted()
 	o.press("New opening hours")
 	o.enter("Name", "Office")
 	o.enter("Friday", "9-12, 14")
-	o.choose("Closed destination", "hangup")
+	o.choose("While it is closed", "hangup")
 	o.press("Create")
 	o.until(`document.activeElement.labels[0].textContent === 'Friday' && document.activeElement.parentElement.textContent.includes('"14" are no hours')`, "what are no hours is not said at their day")
 	o.enter("Friday", "9-12, 14-16:30")
@@ -329,7 +345,7 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	g.Do(t, "POST", "/api/confd/1.1/schedules", admin, fmt.Sprintf(`{"name":"Nights","closed_destination":{"type":"ivr","ivr_id":%v}}`,
 		g.Do(t, "GET", "/api/confd/1.1/ivr", admin, "").List().Items[0]["id"])).Want(201)
 	o.press("Delete")
-	o.until(`document.querySelector('dialog li')?.textContent === 'Nights (Schedules)'`, "it is not said what leads to the menu")
+	o.until(`document.querySelector('dialog li')?.textContent === 'Nights (Opening hours)'`, "it is not said what leads to the menu")
 	o.shoot(t, "leads")
 	o.click("dialog li a")
 	o.until(`document.querySelector('main h1')?.textContent === 'Nights' && !document.querySelector('dialog[open]')`, "the link does not lead to the schedule")
@@ -345,7 +361,7 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	slices.Sort(kinds)
 	o.until(fmt.Sprintf(`[...[...document.querySelectorAll('main select')].find((s) => [...s.options].some((one) => one.value === 'group')).options].map((one) => one.value).filter(Boolean).sort().join() === %q`,
 		strings.Join(kinds, ",")), "not every kind is offered")
-	o.choose("Timeout destination", "group")
+	o.choose("When nothing is chosen", "group")
 	o.enter("Group", "Watch")
 	o.press("New …")
 	o.until(`document.querySelector('dialog[open] [data-name=exten]')?.value === '1500' && document.querySelector('dialog [data-name=label]').value === 'Watch'`, "the form of a new group does not open")
@@ -371,11 +387,11 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	o.script(t, fmt.Sprintf(`location.hash = '#/confd/incalls/%v', ''`, call))
 	o.part("Where calls go")
 	o.click(`[aria-label="Follow: By the hours of: Office"]`)
-	o.reads("Closed: Hangup: normal")
+	o.reads("While it is closed: Hangup: normal")
 	o.click(`[aria-label="Follow: To: Menu: Welcome"]`)
 	o.click(`[aria-label="Follow: Key 1: Group: Sales"]`)
 	o.reads("Rings: Ada")
-	o.reads("No answer: Menu: Welcome – back to where it was already: a circle")
+	o.reads("When nobody answers: Menu: Welcome – back to where it was already: a circle")
 	o.until(`['/ivr/', '/groups/', '/users/', '/schedules/'].every((of) => document.querySelector('.tree a[href*="' + of + '"]'))`, "what is on the way has no links")
 	for _, violation := range o.violations() {
 		t.Errorf("the tree: %s", violation)
@@ -400,12 +416,15 @@ func TestConsoleMakesATrunk(t *testing.T) {
 	o.enter("Password", "a-secret")
 	o.enter("Addresses of the carrier", "192.0.2.1, 198.51.100.0/24")
 	o.press("Create")
-	o.reads("Carrier One was created. An outgoing call can go by it.")
+	o.reads("Carrier One was created. An outgoing route can go by it.")
 	if clicks() != "2" {
 		t.Errorf("it took %s clicks", clicks())
 	}
 	o.until(`document.querySelector('.glance').innerText.includes('Carrier One')`, "it is not told by what one reaches the carrier")
 	trunk := g.Do(t, "GET", confd+"/trunks", admin, "").List().Items[0]
+	if in := g.Do(t, "GET", confd+"/contexts?type=incall", admin, "").List().Items[0]["name"]; trunk["context"] != in {
+		t.Errorf("its calls come in by %v, and not by %v, which is the only way", trunk["context"], in)
+	}
 	endpoint := g.Do(t, "GET", fmt.Sprint(confd, "/endpoints/sip/", trunk["endpoint_sip"].(map[string]any)["uuid"]), admin, "").Want(200)
 	for name, want := range map[string]string{
 		"label": "Carrier One", "registration_section_options": "[[server_uri sip:sip.carrier.example] [client_uri sip:4930123@sip.carrier.example]]",
@@ -435,7 +454,7 @@ func TestConsoleMakesARouteAndAPaging(t *testing.T) {
 	}
 	others := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Other numbers","type":"services"}`).Want(201)
 	inside := fmt.Sprint(confd, "/contexts/", g.Do(t, "GET", confd+"/contexts?name="+in, admin, "").List().Items[0]["id"])
-	o.goTo("#/confd/outcalls", "Outgoing calls")
+	o.goTo("#/confd/outcalls", "Outgoing routes")
 	o.reads("New outgoing route")
 	clicks, pages := o.counted()
 	o.press("New outgoing route")
@@ -607,8 +626,8 @@ func TestConsoleMakesAFilterAndASwitchboard(t *testing.T) {
 	g.Do(t, "PUT", fmt.Sprint(confd, "/contexts/", g.Do(t, "GET", confd+"/contexts?name="+in, admin, "").List().Items[0]["id"]), admin, `{"queue_ranges":[{"start":"3000","end":"3009"}]}`).Want(204)
 	g.Do(t, "POST", confd+"/agents", admin, `{"number":"9001","firstname":"Ann"}`).Want(201)
 	o.goTo("#/queue", "New queue")
-	o.enter("Label", "Support")
-	o.enter("Name", "support")
+	o.enter("Name", "Support")
+	o.enter("Internal name", "support")
 	for i, of := range [][2]string{{"Agents", "Ann"}, {"Users", "Bob"}} {
 		o.enter(of[0], of[1])
 		o.hit(kb.Enter)
@@ -627,9 +646,9 @@ func TestConsoleMakesAFilterAndASwitchboard(t *testing.T) {
 
 	// A kind of destination of which there is no object says so, and how to get one.
 	o.goTo("#/voice-menu", "New menu")
-	o.choose("Timeout destination", "queue")
+	o.choose("When nothing is chosen", "queue")
 	o.until(`document.querySelector('.without')?.textContent === 'There is none yet. ' && document.querySelector('.picked:has(.without) button').textContent === 'New …'`, "a queue that is not there can be chosen")
-	o.choose("Timeout destination", "switchboard")
+	o.choose("When nothing is chosen", "switchboard")
 	o.until(`document.querySelectorAll('main datalist option').length === 1 && !document.querySelector('.without')?.textContent`, "the switchboard is not offered")
 	o.clean(t, "while they were made", "400")
 }
@@ -673,8 +692,14 @@ func TestConsoleMakesAnAgentAndAPickup(t *testing.T) {
 		t.Errorf("it took %s clicks on %s pages", clicks(), pages())
 	}
 	o.until(`((text) => ['Ada Lovelace', 'Support', 'french 7'].every((one) => text.includes(one)))(document.querySelector('.glance').innerText)`, "it is not told who it is, and what they can")
+	o.part("Skills") // which says, and changes, how well
+	o.until(`document.querySelector('details.part[open] .links li').innerText.startsWith('french, skill weight 7')`, "it is not told how well")
+	o.enter("Add to Skills", "french")
+	o.enter("Skill weight", "9")
+	o.press("Add")
+	o.until(`document.querySelector('.glance').innerText.includes('french 9')`, "the weight stays")
 	agent := fmt.Sprint(g.Do(t, "GET", confd+"/agents", admin, "").List().Items)
-	for _, want := range []string{"firstname:Ada", "lastname:Lovelace", "name:support", "skill_weight:7"} {
+	for _, want := range []string{"firstname:Ada", "lastname:Lovelace", "name:support", "skill_weight:9"} {
 		if !strings.Contains(agent, want) {
 			t.Errorf("the agent has no %s: %s", want, agent)
 		}

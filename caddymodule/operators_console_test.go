@@ -38,7 +38,7 @@ func TestOperatorsConsole(t *testing.T) {
 
 	// A context, then a user with a telephone and a voicemail.
 	o.goTo("#/confd/contexts/+new", "Create a context")
-	o.enter("Label", "Inside")
+	o.enter("Name", "Inside")
 	o.click("main form fieldset button")
 	o.enter("Start", "1000")
 	o.enter("End", "1999")

@@ -53,6 +53,13 @@ func init() {
 	resources = append(resources, declareConferences)
 	destinationKinds = append(destinationKinds, kind[ToConference]("conference", ""))
 	funcKeyKinds = append(funcKeyKinds, kind[KeyToConference]("conference", ""))
+	words["conference"], words["conferences"] = "conference room", "conference rooms"
+	words["Conference.max_users"], words["Conference.quiet_join_leave"] = "most people at once", "without sounds of coming and going"
+	words["Conference.announce_join_leave"], words["Conference.announce_user_count"] = "participants say their names", "who comes hears how many are there"
+	words["Conference.announce_only_user"], words["Conference.admin_pin"] = "who is alone is told so", "PIN of who leads it"
+	for _, name := range []string{"quiet_join_leave", "announce_user_count", "announce_only_user"} {
+		helps["Conference."+name] = ""
+	}
 }
 
 const conferenceExtensions crud.Relation[Conference, Extension] = "confd_conference_extension"

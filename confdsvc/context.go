@@ -49,7 +49,11 @@ type ContextRef struct {
 
 const contextIncludes crud.Relation[Context, Context] = "confd_context_include"
 
-func init() { resources = append(resources, declareContexts) }
+func init() {
+	resources = append(resources, declareContexts)
+	words["Context.type=internal"], words["Context.type=incall"], words["Context.type=outcall"] = "telephones inside", "calls from outside", "calls to the outside"
+	words["Context.type=services"] = "codes"
+}
 
 func declareContexts(e *crud.Engine) {
 	columns := []string{"id", "description", "name", "label", "type"}

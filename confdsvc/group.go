@@ -90,6 +90,9 @@ func init() {
 	resources = append(resources, declareGroups)
 	destinationKinds = append(destinationKinds, kind[ToGroup]("group", ""))
 	funcKeyKinds = append(funcKeyKinds, kind[keyToGroup]("group", ""), kind[KeyGroupMember]("groupmember", ""))
+	words["Group.timeout"], words["Group.user_timeout"] = "ringing time, in seconds", "ringing time of each, in seconds"
+	words["Group.retry_delay"], words["ring_in_use"] = "pause before all ring again, in seconds", "ring who is on the telephone"
+	helps["Group.user_timeout"], helps["Group.retry_delay"] = "", ""
 }
 
 const groupExtensions crud.Relation[Group, Extension] = "confd_group_extension"

@@ -49,6 +49,10 @@ func init() {
 		soundUses = append(soundUses, soundUse{"IVR", "confd_ivr", column})
 	}
 	words["ivr"] = "menu"
+	words["IVR.timeout_destination"], words["IVR.invalid_destination"] = "when nothing is chosen", "after a wrong choice"
+	words["IVR.abort_destination"] = "after the last try"
+	words["IVR.invalid_sound"], words["IVR.abort_sound"], words["IVR.timeout"] = "sound after a wrong choice", "sound after the last try", "seconds for a choice"
+	helps["IVR.timeout"], helps["IVR.invalid_sound"], helps["IVR.abort_sound"] = "", "", ""
 	words["IVRChoice.exten"], helps["IVRChoice.exten"], helps["IVR.choices"] = "key", "", ""
 }
 

@@ -81,7 +81,6 @@ const (
 func init() {
 	resources = append(resources, declareOutcalls)
 	destinationKinds = append(destinationKinds, kind[ToOutcall]("outcall", ""))
-	words["outcall"], words["outcalls"] = "outgoing call", "outgoing calls"
 }
 
 var outcallExtension = usesExtensions(outcallExtensions, extensionUse{Kind: "outcall", Owner: "outcall", Type: "outcall"})

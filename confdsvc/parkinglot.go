@@ -56,7 +56,7 @@ func init() {
 	parksAt, parks := kind[KeyParksAt]("park_position", ""), kind[KeyParks]("parking", "")
 	parksAt.check, parks.check = isSlot, hasExtension
 	funcKeyKinds = append(funcKeyKinds, parksAt, parks)
-	words["parkinglot"], words["parkinglots"] = "parking lot", "parking lots"
+	words["parkinglot"], words["parkinglots"] = "parking place", "parking places"
 }
 
 const parkingExtensions crud.Relation[ParkingLot, Extension] = "confd_parkinglot_extension"

@@ -80,6 +80,10 @@ type keyToQueue struct {
 
 func init() {
 	docs["Queue.name"] = "Unique in a tenant, and not general."
+	words["Queue.dtmf_hangup_callee_enabled"], words["Queue.dtmf_hangup_caller_enabled"] = "members hang up by a code", "callers hang up by a code"
+	words["Queue.dtmf_transfer_callee_enabled"], words["Queue.dtmf_transfer_caller_enabled"] = "members transfer by codes", "callers transfer by codes"
+	words["Queue.dtmf_record_callee_enabled"], words["Queue.dtmf_record_caller_enabled"] = "members record by a code", "callers record by a code"
+	words["QueueFallbacks.busy_destination"], words["QueueFallbacks.congestion_destination"] = "when too many wait", "when no member is there"
 	docs["Queue.dtmf_transfer_callee_enabled"] = "Whether members transfer by codes."
 	docs["Queue.dtmf_transfer_caller_enabled"] = "Whether callers transfer by codes."
 	docs["Queue.dtmf_record_toggle"] = "Whether members start and stop a recording by a key."

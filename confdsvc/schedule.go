@@ -77,7 +77,11 @@ const (
 
 var scheduleDestinations = holds[Schedule]("of_schedule_id")
 
-func init() { resources = append(resources, declareSchedules) }
+func init() {
+	resources = append(resources, declareSchedules)
+	words["/schedules"], words["schedules"] = "opening hours", "opening hours"
+	words["Schedule.closed_destination"], words["exceptional_periods"] = "while it is closed", "holidays and other exceptions"
+}
 
 func declareSchedules(e *crud.Engine) {
 	columns := []string{"name", "id", "timezone"}

@@ -98,7 +98,7 @@ type UserRef struct {
 
 func init() {
 	resources = append(resources, declareUsers)
-	words["User.simultaneous_calls"] = "calls at once"
+	words["User.simultaneous_calls"], words["User.lines"] = "calls at once", "telephones"
 	helps["User.email"], helps["User.mobile_phone_number"] = "", ""
 	for name, text := range map[string]string{
 		"call_record_incoming_external_enabled": "record calls from outside", "call_record_incoming_internal_enabled": "record calls from inside",

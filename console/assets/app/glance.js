@@ -4,6 +4,7 @@ import { call, erase } from './api.js';
 import { does, lasting, party, since, state, waits } from './asterisk.js';
 import { fill, may, operation, resources, target } from './definitions.js';
 import { ask, badge, brief, h, moment, plural, put, say } from './dom.js';
+import { numbered } from './login.js';
 import { nameLater } from './shown.js';
 
 const pause = 5000; // between two looks at the telephones
@@ -26,10 +27,10 @@ const quietly = async (path, query) => {
 };
 const listed = async (resource, path, query) => (await quietly(resource.service.prefix + path, query))?.items ?? [];
 
-// telephone is that of a line, and place where its state is shown.
-const telephone = ({ endpoint_sip: sip, endpoint_custom: custom, name }) => {
+// telephone is that of a line, and place where its state is shown. Its name is chosen at random, mostly: the number tells more.
+const telephone = ({ endpoint_sip: sip, endpoint_custom: custom, extensions, name }, _, { length }) => {
 	const place = h('span', { 'data-endpoint': sip?.name });
-	return h('li', {}, sip ? to('confd/endpoints/sip', sip.uuid, sip.label || sip.name) : (custom?.interface ?? name), ' ', place);
+	return h('li', {}, sip ? to('confd/endpoints/sip', sip.uuid, sip.label || numbered(extensions, sip.name, length)) : (custom?.interface ?? name), ' ', place);
 };
 
 // registered tells how a telephone is, as Asterisk has it.
@@ -151,8 +152,8 @@ const telling = () => {
 	return [list, add];
 };
 
-// called are links to numbers.
-const called = (extensions) => extensions.length > 0 && many(extensions.map((x) => to('confd/extensions', x.id, x.exten)));
+// called are links to numbers, of which several telephones may have the same.
+const called = (extensions) => extensions.length > 0 && many([...new Map(extensions.map((x) => [x.id, to('confd/extensions', x.id, x.exten)])).values()]);
 
 const named = 20; // members by their names
 const user = (u) => to('confd/users', u.uuid, brief(u));
@@ -200,7 +201,7 @@ export const trunk = async (place, { id, endpoint_sip: sip, endpoint_iax: iax, e
 	const [list, add] = telling(),
 		asked = operation('get_trunk_status');
 	add('By', (sip && to('confd/endpoints/sip', sip.uuid, brief(sip))) ?? (iax && to('confd/endpoints/iax', iax.id, brief(iax))) ?? (custom && brief(custom)));
-	add('Outgoing calls', outcalls.length > 0 && many(outcalls.map((o) => to('confd/outcalls', o.id, brief(o)))));
+	add('Outgoing routes', outcalls.length > 0 && many(outcalls.map((o) => to('confd/outcalls', o.id, brief(o)))));
 	put(place, list);
 	const now = asked && may(asked, id) && (await quietly(asked.service.prefix + fill(asked.path, id)));
 	if (!now) return;

@@ -19,6 +19,7 @@ import {
 	whom,
 } from './definitions.js';
 import { ask, brief, byTheme, h, lead, plural, put, same, say, tick, words } from './dom.js';
+import { fields, valuesOf } from './fields.js';
 import { form, refused, trouble } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
 import * as login from './login.js';
@@ -549,12 +550,15 @@ const contents = {
 	link: async ({ resource, part, id, state, changed, outdated }) => {
 		const other = target(resource.service, part.parameter) ?? target(resource.service, part.name);
 		const [source, searches] = await linkedTo(resource, part, id, state.object);
+		// What a link tells of its own, such as how well an agent can something.
+		const own = part.put.requestBody ? fields({ service: resource.service }, bodyOf(resource.service, part.put), undefined, []) : [];
+		const tells = (o) => own.map(({ name, label }) => o[name] && `, ${(label ?? name).toLowerCase()} ${o[name]}`);
 		let busy = false; // a second click would meet the version that the first one has made
-		const change = async (method, path, done, text = '') => {
+		const change = async (method, path, done, text = '', body = /** @type {any} */ (undefined)) => {
 			if (busy) return;
 			busy = true;
 			try {
-				await call(method, path, { headers: part.reversed ? {} : versioned(state.tag) }); // which is of the object itself
+				await call(method, path, { body, headers: part.reversed ? {} : versioned(state.tag) }); // which is of the object itself
 				await changed(done);
 			} catch (problem) {
 				if (!problem.messages) throw problem;
@@ -607,7 +611,7 @@ const contents = {
 						? h(
 								'ul',
 								{ class: 'links' },
-								linked.map((o) => h('li', {}, other?.read ? nameOf(o) : brief(o), end(o, total))),
+								linked.map((o) => h('li', {}, h('span', {}, other?.read ? nameOf(o) : brief(o), tells(o)), end(o, total))),
 							)
 						: h('p', { class: 'empty' }, 'There are none.'),
 				searches,
@@ -620,13 +624,21 @@ const contents = {
 					submit: async (event) => {
 						event.preventDefault();
 						await settled(event.target);
-						const value = chosen.read();
+						const value = chosen.read(),
+							body = own.length > 0 ? valuesOf(own) : undefined;
+						if (body instanceof Error) return undefined; // it is said beside the field
 						if (value instanceof Error) say(value.message, true);
-						else if (value) return change('PUT', one(value), 'The link was made.', chosen.input.value);
+						else if (value) return change('PUT', one(value), 'The link was made.', chosen.input.value, body);
 						return chosen.input.focus();
 					},
 				},
 				chosen.element,
+				own.length > 0 &&
+					h(
+						'div',
+						{ class: 'fields' },
+						own.map((f) => f.element),
+					),
 				h('button', { type: 'submit', disabled: !may(part.put, ...turned(part, id, undefined)) }, part.remove || part.all ? 'Add' : 'Change'),
 			),
 		];

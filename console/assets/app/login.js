@@ -2,8 +2,14 @@
 // endpoint, and of the pages of its line and its users.
 import { call } from './api.js';
 import { bodyOf, fill, may, resources } from './definitions.js';
-import { ask, fresh, h, put, say, svg } from './dom.js';
+import { ask, brief, fresh, h, put, say, svg } from './dom.js';
 import { trouble } from './form.js';
+
+// numbered is what one of some telephones is called: by its numbers, and by its name if it has none, or is not the only one.
+export const numbered = (extensions, name, many) => {
+	const numbers = brief(extensions);
+	return numbers && many > 1 ? `${numbers} (${name})` : numbers || (name ?? '');
+};
 
 const endpoints = () => resources.get('confd/endpoints/sip');
 
@@ -74,10 +80,11 @@ export const sections = (resource, object, again) => {
 	const of = endpoints(),
 		update = of?.update;
 	if (!update || !bodyOf(of.service, update).properties?.generate_login) return [];
-	const those = resource === of ? [object] : [object.endpoint_sip, ...(object.lines ?? []).map((one) => one.endpoint_sip)].filter(Boolean);
+	const sip = ({ endpoint_sip: one, extensions }) => one && { ...one, extensions };
+	const those = resource === of ? [object] : [object, ...(object.lines ?? [])].map(sip).filter(Boolean);
 	return those
 		.filter(({ uuid }) => uuid && may(of.read, uuid))
-		.map(({ uuid, name }) => {
+		.map(({ uuid, name, extensions }) => {
 			const path = of.service.prefix + fill(of.itemPath, uuid),
 				own = `login/${uuid}`,
 				box = h('div');
@@ -114,7 +121,7 @@ export const sections = (resource, object, again) => {
 			return h(
 				'details',
 				{ class: 'part', 'data-path': own, 'data-name': 'login', open, toggle: (event) => event.target.open && draw() },
-				h('summary', {}, `Login of the ${resource.key === 'confd/trunks' ? 'other side' : 'telephone'} ${name ?? ''}`),
+				h('summary', {}, `Login of the ${resource.key === 'confd/trunks' ? 'other side' : 'telephone'} ${numbered(extensions, name, those.length)}`),
 				box,
 			);
 		});

@@ -1,7 +1,7 @@
 // The field of a number: it offers those that are free, says by what one is taken, and extends the ranges of its context.
 import { call } from './api.js';
-import { fill, may, operation, resources } from './definitions.js';
-import { brief, fresh, h, plural, put, say } from './dom.js';
+import { fill, may, mayDo, operation, resources } from './definitions.js';
+import { brief, fresh, h, later, plural, put, say } from './dom.js';
 import { fields } from './fields.js';
 import { asksFirst, objectBy } from './picker.js';
 import { nameLater } from './shown.js';
@@ -45,13 +45,14 @@ export const takenBy = async (exten, context) => {
 	return link(
 		key,
 		found[kind].uuid ?? found[kind].id,
-		kind === 'incall' ? `incoming call ${exten}` : found[kind].name && !found[kind].uuid ? found[kind].name : '',
+		kind === 'incall' ? `incoming number ${exten}` : found[kind].name && !found[kind].uuid ? found[kind].name : '',
 	);
 };
 
 // number is a field that reads { exten, context }, or nothing if it is left empty. Type is the kind of context in which the number is; of names
 // its ranges there ("user_ranges"), if numbers of this kind have any. Covers are the first words of the paths that are about it. Spelled is the
-// number, or the pattern of numbers, that what is typed stands for.
+// number, or the pattern of numbers, that what is typed stands for. Of the field, needs are the changes without which what has the number cannot
+// be made.
 export const number = async ({
 	type,
 	of = '',
@@ -103,25 +104,30 @@ export const number = async ({
 		exten.input.value = offered = n;
 		exten.refuse('');
 	};
-	let wrong; // what the look-up has found, with what one can do
+	let wrong, // what the look-up has found, with what one can do
+		added; // the context that the number is added to: the carrier has chosen it, so that it is no slip
 	const check = async () => {
 		const typed = exten.input.value.trim(),
-			value = spelled(typed);
-		wrong = undefined;
-		if (value === '') return;
-		const one = await lookUp();
-		if (!one) return;
-		const owner = await takenBy(value, one.name).catch(() => undefined);
-		if (owner) wrong = [`${typed || 'This'} is taken by `, owner, '.'];
-		else if (of && /^\d{1,16}$/.test(value) && !one[of].some((r) => holds(r, value)))
-			wrong = [
-				`${value} is outside of the numbers that ${brief(one)} has for this. `,
-				may(contexts.update, one.id) &&
-					[[value, value], ...hundred(one, value)].map(([start, end]) => [
-						h('button', { type: 'button', click: () => extend(one, start, end) }, `Add ${start === end ? start : `${start} to ${end}`} to them, and go on`),
-						' ',
-					]),
-			];
+			value = spelled(typed),
+			one = value !== '' && (await lookUp()),
+			owner = one && (await takenBy(value, one.name).catch(() => undefined)),
+			outside = one && !owner && of && /^\d{1,16}$/.test(value) && !one[of].some((r) => holds(r, value)),
+			joins = outside && kind === 'incall' && may(contexts.update, one.id) && mayDo('create_bulk');
+		if (typed !== exten.input.value.trim()) return; // another was typed meanwhile
+		added = joins ? one : undefined;
+		if (kind === 'incall') put(offers, joins && `${value} is new: with it, it becomes one of the numbers that ${brief(one)} has for this.`);
+		wrong = owner
+			? [`${typed || 'This'} is taken by `, owner, '.']
+			: outside && !joins
+				? [
+						`${value} is outside of the numbers that ${brief(one)} has for this. `,
+						may(contexts.update, one.id) &&
+							[[value, value], ...hundred(one, value)].map(([start, end]) => [
+								h('button', { type: 'button', click: () => extend(one, start, end) }, `Add ${start === end ? start : `${start} to ${end}`} to them, and go on`),
+								' ',
+							]),
+					]
+				: undefined;
 	};
 	// hundred are the first and the last of a hundred numbers, if the context has none of them for anything: the next ones are offered then.
 	const hundred = (one, value) => {
@@ -130,11 +136,16 @@ export const number = async ({
 		const free = others.every(({ start, end }) => start.length !== value.length || (end || start) < ends[0] || start > ends[1]);
 		return kind !== 'incall' && value.length > 2 && free ? [ends] : [];
 	};
+	// extended is the change of a context by which it has some more numbers.
+	const extended = async (one, start, end) => {
+		const { data, headers } = await call('GET', at(contexts, one.id)),
+			range = { start, end, ...(of === 'incall_ranges' && { did_length: start.length }) };
+		return { method: 'PUT', path: fill(contexts.itemPath, one.id), body: { [of]: [...data[of], range] }, if_match: headers.get('ETag') };
+	};
 	const extend = async (one, value, end) => {
 		try {
-			const { data, headers } = await call('GET', at(contexts, one.id));
-			const range = { start: value, end, ...(of === 'incall_ranges' && { did_length: value.length }) };
-			await call('PUT', at(contexts, one.id), { body: { [of]: [...data[of], range] }, headers: { 'If-Match': headers.get('ETag') } });
+			const { path, body, if_match: tag } = await extended(one, value, end);
+			await call('PUT', service.prefix + path, { body, headers: { 'If-Match': tag } });
 			chosen = undefined;
 			exten.refuse('');
 			box.closest('form').requestSubmit();
@@ -179,7 +190,9 @@ export const number = async ({
 		exten.input.setAttribute('inputmode', 'tel');
 		exten.input.setAttribute('aria-describedby', `${exten.input.getAttribute('aria-describedby')} ${offers.id}`);
 		asksFirst(exten.input, check);
+		if (kind === 'incall') exten.input.addEventListener('input', later(check));
 		context.input.addEventListener('change', () => offer());
+		context.element.hidden = items.length === 1; // there is nothing to choose
 		put(box, exten.element, context.element, offers);
 	};
 	draw();
@@ -187,6 +200,7 @@ export const number = async ({
 	return {
 		name: 'number',
 		element: box,
+		needs: async () => (added ? [await extended(added, exten.input.value.trim(), exten.input.value.trim())] : []),
 		refuse: () => {
 			exten?.refuse('');
 			context?.refuse('');

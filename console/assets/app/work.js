@@ -57,6 +57,16 @@ const person = async (service, schema) => {
 			fresh: 'Inside',
 		}),
 		box,
+		...asked(service, {
+			telephones: {
+				type: 'integer',
+				title: 'Telephones',
+				minimum: 1,
+				maximum: 10,
+				default: 1,
+				description: 'They ring together, each with a login of its own.',
+			},
+		}),
 		...picked('groups', 'Groups', 'confd/groups', (g) => g.uuid, 'Those in which the telephone rings.'),
 		...asked(service, { func_key_template_id: { ...schema.properties.func_key_template_id, title: 'Template of function keys' } }),
 		login,
@@ -82,6 +92,13 @@ const provider = {
 		example: '192.0.2.0/24',
 		description: 'From which its calls come, with commas between them. Where one registers there are mostly none.',
 	},
+};
+
+// entrance is the field of the context of numbers that calls of a trunk come in by: the only one, if there is no other.
+const entrance = async (service, { properties: { context } }) => {
+	const contexts = /** @type {Paged} */ (resources.get('confd/contexts')),
+		all = may(contexts.list) ? await firstPage(contexts, { type: 'incall' }) : [];
+	return fields({ service, makes: true }, { properties: { context } }, all.length === 1 ? { context: all[0].name } : undefined, []);
 };
 
 const firstPage = async (resource, query) => (await call('GET', resource.service.prefix + resource.path, { query: { limit: 100, ...query } })).data.items;
@@ -151,6 +168,13 @@ const pagingNumber = (service, schema) => {
 	return { ...field, read };
 };
 
+// openly is the field of the opening hours of what callers reach, and opened what gives it them.
+const openly = (service) =>
+	mayDo('create_bulk') && may(resources.get('confd/schedules')?.list)
+		? asked(service, { schedule: { type: 'integer', title: 'Opening hours', 'x-ref': 'schedules.id', description: 'Empty: calls are taken at any time.' } })
+		: [];
+const opened = ({ schedule }) => (schedule ? [{ method: 'PUT', path: `{0}/schedules/${schedule}`, of: 'schedule' }] : []);
+
 const users = (uuids = []) => ({ users: uuids.map((uuid) => ({ uuid })) });
 
 // untaken is the field of where calls go that nobody takes, as the operation that changes it has it.
@@ -197,11 +221,11 @@ const works = {
 		about: 'A person with a telephone: its login is shown next.',
 		names: ['firstname', 'lastname', 'email'],
 		below: person,
-		body: ({ number: one, box = true, groups = [], login, password = '', ...rest }) => {
+		body: ({ number: one, box = true, telephones = 1, groups = [], login, password = '', ...rest }) => {
 			const name = [rest.firstname, rest.lastname].filter(Boolean).join(' ');
 			return {
 				...rest,
-				...(one && { lines: [{ context: one.context, endpoint_sip: { generate_login: true }, extensions: [one] }] }),
+				...(one && { lines: Array(telephones).fill({ context: one.context, endpoint_sip: { generate_login: true }, extensions: [one] }) }),
 				...(one && box && { voicemail: { name, number: one.exten, context: one.context } }),
 				...(groups.length > 0 && { groups: groups.map((uuid) => ({ uuid })) }),
 				...(login && { auth: { username: rest.email || name, password } }),
@@ -211,12 +235,14 @@ const works = {
 	},
 	'ring-group': {
 		about: 'A number at which several people ring.',
-		names: ['label', 'ring_strategy'],
-		below: async () => [
+		names: ['label', 'ring_strategy', 'timeout'],
+		below: async (service) => [
 			await number({ type: 'internal', of: 'group_ranges', fresh: 'Inside' }),
 			...picked('members', 'Members', 'confd/users', (u) => u.uuid, 'In the order in which they ring. Type a name, and Enter.'),
+			...untaken(service, 'update_group_fallback'),
 		],
-		body: ({ number: one, members, ...rest }) => ({ ...rest, ...numbers(one), members: users(members) }),
+		body: ({ number: one, members, noanswer_destination: _, ...rest }) => ({ ...rest, ...numbers(one), members: users(members) }),
+		beside: ({ noanswer_destination: to }) => goesOn(to),
 		said: ({ label, number: one }) => `${label} was created${withNumber(one)}.`,
 	},
 	queue: {
@@ -323,7 +349,9 @@ const works = {
 		about: 'A number that is called from outside, and where its calls go.',
 		names: ['destination', 'description'],
 		above: async () => [await number({ type: 'incall', of: 'incall_ranges', fresh: 'From outside' })],
-		body: ({ number: one, ...rest }) => ({ ...rest, ...numbers(one) }),
+		below: (service) => openly(service),
+		body: ({ number: one, schedule: _, ...rest }) => ({ ...rest, ...numbers(one) }),
+		beside: opened,
 		said: ({ number: one }) => `Calls of ${one.exten} go there now.`,
 	},
 	'conference-room': {
@@ -348,8 +376,9 @@ const works = {
 	},
 	trunk: {
 		about: 'A carrier, or another telephone system, by which calls go out and come in.',
-		names: ['context', 'outgoing_caller_id_format'],
-		above: async (service) => asked(service, provider, ['label', 'host']),
+		names: ['outgoing_caller_id_format'],
+		above: (service) => asked(service, provider, ['label', 'host']),
+		below: entrance,
 		body: ({ label, host, username, password, registers = true, match, ...rest }) => {
 			const login = username ? [['username', username], ...(password ? [['password', password]] : [])] : [],
 				registered = registers && login.length > 0;
@@ -371,7 +400,7 @@ const works = {
 				},
 			};
 		},
-		said: ({ label }) => `${label} was created. An outgoing call can go by it.`,
+		said: ({ label }) => `${label} was created. An outgoing route can go by it.`,
 	},
 	'outgoing-route': {
 		about: 'What is dialled to call the outside, and by which carriers these calls go.',
@@ -416,9 +445,9 @@ const works = {
 	},
 };
 
-// together does operations as one: all of them, or none. What is said of the first one's body, or of one that is about a field (of), is said
-// beside the fields, and of the others below them. It returns what each has made.
-const together = async (prefix, operations) => {
+// together does operations as one: all of them, or none. What is said of the body of the main one, or of one that is about a field (of), is
+// said beside the fields, and of the others below them. It returns what each has made.
+const together = async (prefix, operations, main = 0) => {
 	if (operations.length === 0) return [];
 	try {
 		if (operations.length === 1) return [(await call(operations[0].method, prefix + operations[0].path, { body: operations[0].body })).data];
@@ -427,22 +456,23 @@ const together = async (prefix, operations) => {
 	} catch (problem) {
 		if (problem.parts?.some((p) => p.path[0] === 'operations')) problem.messages = problem.parts.map((p) => p.detail);
 		problem.parts = problem.parts?.map(({ path, detail }) => {
-			const [at, inside] = path[0] === 'operations' ? [path[1], path.slice(3)] : ['0', path],
-				of = operations[Number(at)]?.of;
-			return { path: of ? [of] : at === '0' ? inside : [], detail };
+			const [at, inside] = path[0] === 'operations' ? [Number(path[1]), path.slice(3)] : [main, path],
+				of = operations[at]?.of;
+			return { path: of ? [of] : at === main ? inside : [], detail };
 		});
 		throw problem;
 	}
 };
 
-// make makes an object with all that is in it, and does what else changes with it: all of it, or nothing. What is done once it is there takes
-// it away again if it is refused.
-/** @type {(resource: any, work: any, values: any) => Promise<any>} */
-const make = async (resource, { body, beside, after }, values) => {
+// make makes an object with all that is in it, and does what else changes before it and with it: all of it, or nothing. What is done once it is
+// there takes it away again if it is refused.
+/** @type {(resource: any, work: any, values: any, first: any[]) => Promise<any>} */
+const make = async (resource, { body, beside, after }, values, first) => {
 	const { prefix } = resource.service,
 		{ path, create } = resource;
 	const whole = { method: 'POST', path: takes(create, 'recursive') ? `${path}?recursive=true` : path, body: await body(values, resource) },
-		[made] = await together(prefix, [whole, ...((await beside?.(values)) ?? [])]),
+		rest = ((await beside?.(values)) ?? []).map((one) => ({ ...one, path: one.path.replace('{0}', `{${first.length}}`) })),
+		made = (await together(prefix, [...first, whole, ...rest], first.length))[first.length],
 		one = fill(resource.itemPath, idOf(resource.parameter, made));
 	try {
 		await together(prefix, (await after?.(one, values, resource)) ?? []);
@@ -470,7 +500,8 @@ export const maker = async (address, done) => {
 		more: below,
 		action: 'Create',
 		send: async (values) => {
-			done(await make(resource, work, values), work.said(values));
+			const first = (await Promise.all([...above, ...below].map((f) => f.needs?.() ?? []))).flat();
+			done(await make(resource, work, values, first), work.said(values));
 		},
 	});
 };
