@@ -128,6 +128,7 @@ func TestConsolePagesMembers(t *testing.T) {
 	o.signIn("admin", adminPassword)
 
 	o.goTo(strings.Replace(group, confd, "#/confd", 1), "Sales")
+	o.until(`document.querySelector('.glance dd') && [...document.querySelectorAll('details.part[open]')].every((d) => d.querySelector('form'))`, "the page is not whole")
 	before := len(o.requested())
 	o.part("Users who are members")
 	o.reads("60 in all, page 1 of 3")
