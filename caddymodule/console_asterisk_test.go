@@ -126,8 +126,7 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	agent := g.Do(t, "POST", confd+"/agents", admin, fmt.Sprintf(`{"number":"9001","queues":[{"id":%v}]}`, queue)).Want(201).JSON("id")
 	o.goTo(fmt.Sprint("#/confd/agents/", agent), "9001")
 	tells("Now", "/^Not logged in$/")
-	logged.Store(true)
-	o.run(t, chromedp.Reload())
+	logged.Store(true) // the page follows
 	tells("Now", "/^Pauses 12 since .*2026/")
 	o.shoot(t, "agent")
 	o.clean(t, "at one look")

@@ -7,7 +7,7 @@ import { ask, badge, brief, h, moment, plural, put, say } from './dom.js';
 import { numbered } from './login.js';
 import { nameLater } from './shown.js';
 
-const pause = 5000; // between two looks at the telephones
+const pause = 5000; // between two looks at Asterisk
 
 // to leads to the page of an object, if the signed-in user may see it.
 const to = (key, id, text) =>
@@ -54,16 +54,14 @@ const registered = ({ registrations: { items: places }, channels: { items: calls
 	calls.map((c) => h('div', {}, badge('In a call', 'warn'), ` with ${party(c.with_number, c.with_name) || c.dialled}, for ${lasting(c.seconds)}`)),
 ];
 
-// watch shows how the telephones of a page are, while one looks. It ends silently where nobody can tell.
-const watch = async (place) => {
-	const telephones = [...place.querySelectorAll('[data-endpoint]')];
-	if (telephones.length === 0) return;
+// follow shows what Asterisk says just now of something, again and again while one looks at a place. It ends silently where nobody can tell.
+const follow = async (place, query, show) => {
+	const live = operation('read_asterisk');
+	if (!live || !may(live)) return;
 	do {
-		for (const one of document.hidden ? [] : telephones) {
-			const is = await seenNow({ endpoint: one.dataset.endpoint, limit: 100 });
-			if (!is) return;
-			put(one, registered(is));
-		}
+		const is = !document.hidden && (await quietly(live.service.prefix + live.path, { limit: 1, ...query }));
+		if (is) show(is);
+		else if (!document.hidden) return;
 		await new Promise((resolve) => setTimeout(resolve, pause));
 	} while (place.isConnected);
 };
@@ -170,20 +168,11 @@ export const group = (place, { extensions = [], incalls = [], members }) => {
 
 const some = (all, link) => all.length > 0 && [many(all.slice(0, named).map(link)), all.length > named && ` and ${all.length - named} more`];
 
-// seenNow is what Asterisk says just now of something; undefined, where nobody can tell.
-const seenNow = async (query) => {
-	const live = operation('read_asterisk');
-	return live && may(live) ? quietly(live.service.prefix + live.path, { limit: 1, ...query }) : undefined;
-};
-
 // waitsNow tells what waits just now in a queue, or at a switchboard.
-const waitsNow = async (add, of, key) => {
-	const is = await seenNow({ [of]: key });
-	if (is) add('Now', waits(is[`${of}s`].items[0] ?? { waiting: 0 }));
-};
+const waitsNow = (place, add, of, key) => follow(place, { [of]: key }, (is) => add('Now', waits(is[`${of}s`].items[0] ?? { waiting: 0 })));
 
 // queue tells of those who take a queue's calls, and of what waits in it just now.
-export const queue = async (place, { id, extensions, members }) => {
+export const queue = (place, { id, extensions, members }) => {
 	const [list, add] = telling();
 	add('Numbers', called(extensions));
 	if (may(resources.get('confd/agents')?.read))
@@ -193,7 +182,7 @@ export const queue = async (place, { id, extensions, members }) => {
 		);
 	add('Users', some(members.users, user));
 	put(place, list);
-	await waitsNow(add, 'queue', id);
+	waitsNow(place, add, 'queue', id);
 };
 
 // trunk tells by which endpoint one reaches the other side, what goes there, and how it is now.
@@ -217,17 +206,17 @@ export const trunk = async (place, { id, endpoint_sip: sip, endpoint_iax: iax, e
 const dialled = (code) => (code ? h('b', {}, code) : ['the code is switched off (', h('a', { href: '#/confd/extensions/features' }, 'Service codes'), ')']);
 
 // switchboard tells of those who take its calls, how they do, and of what waits just now.
-export const switchboard = async (place, { uuid, incalls, members, code }) => {
+export const switchboard = (place, { uuid, incalls, members, code }) => {
 	const [list, add] = telling();
 	add('From outside', called(incalls.flatMap((of) => of.extensions ?? [])));
 	add('Who takes the calls', some(members.users, user));
 	add('How', ['They dial ', dialled(code), ': the first call that waits is theirs. A key for that number has a lamp, which is lit while calls wait.']);
 	put(place, list);
-	await waitsNow(add, 'switchboard', uuid);
+	waitsNow(place, add, 'switchboard', uuid);
 };
 
 // agent tells who an agent is, what calls they take, and what they do now.
-export const agent = async (place, { number, users, queues, skills }) => {
+export const agent = (place, { number, users, queues, skills }) => {
 	const [list, add] = telling();
 	add('Who it is', some(users, user));
 	add(
@@ -239,8 +228,12 @@ export const agent = async (place, { number, users, queues, skills }) => {
 		some(skills, (s) => [to('confd/agents/skills', s.id, brief(s)), ` ${s.skill_weight}`]),
 	);
 	put(place, list);
-	const is = queues.length > 0 && (await seenNow({ agent: number })); // one logs in to queues
-	if (is) add('Now', is.queues.items[0] ? does(is.queues.items[0].agents.find((a) => a.number === number)) : badge('Not logged in'));
+	const now = ({
+		queues: {
+			items: [queue],
+		},
+	}) => add('Now', queue ? does(queue.agents.find((a) => a.number === number)) : badge('Not logged in'));
+	if (queues.length > 0) follow(place, { agent: number }, now); // one logs in to queues
 };
 
 // pickup tells who may answer whose calls.
@@ -287,7 +280,7 @@ export const show = (place, user, sessions = true) => {
 	add('Forwards', sends.length > 0 && many(sends));
 	add('Do not disturb', on.dnd?.enabled ? badge('On', 'warn') : 'off');
 	put(place, list);
-	watch(place);
+	for (const one of place.querySelectorAll('[data-endpoint]')) follow(one, { endpoint: one.dataset.endpoint, limit: 100 }, (is) => put(one, registered(is)));
 	account(user.uuid, add, sessions);
 };
 

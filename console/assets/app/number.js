@@ -190,7 +190,11 @@ export const number = async ({
 		exten.input.setAttribute('inputmode', 'tel');
 		exten.input.setAttribute('aria-describedby', `${exten.input.getAttribute('aria-describedby')} ${offers.id}`);
 		asksFirst(exten.input, check);
-		if (kind === 'incall') exten.input.addEventListener('input', later(check));
+		if (kind === 'incall')
+			exten.input.addEventListener(
+				'input',
+				later(() => exten.input.isConnected && check()),
+			);
 		context.input.addEventListener('change', () => offer());
 		context.element.hidden = items.length === 1; // there is nothing to choose
 		put(box, exten.element, context.element, offers);
