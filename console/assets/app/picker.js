@@ -82,10 +82,8 @@ export const picker = (
 		});
 		const found = data[resource.items];
 		if (!within) return learnAll(found);
-		const all = found.flatMap((object) =>
-			inside(object, within).map((one) => ({ name: `${brief(object)}: ${brief(one) || one[within]}`, [within]: one[within] })),
-		);
-		return [...new Set(learnAll(all))].filter((name) => name.toLowerCase().includes(text.toLowerCase()));
+		const all = found.flatMap((object) => inside(object, within).map((one) => ({ name: `${brief(object)}: ${brief(one)}`, [within]: one[within] })));
+		return learnAll(all).filter((name) => name.toLowerCase().includes(text.toLowerCase()));
 	};
 	const none = h('small', { class: 'without', role: 'status' });
 	const suggest = async () => {
