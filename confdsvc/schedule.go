@@ -2,13 +2,11 @@ package confdsvc
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -38,21 +36,8 @@ type SchedulePeriod struct {
 	Start     string  `json:"hours_start" required:"true" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"08:30" doc:"Of the day."`
 	End       string  `json:"hours_end" required:"true" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"17:30" doc:"Of the same day, and not before the start."`
 	WeekDays  []int64 `json:"week_days" default:"[1,2,3,4,5,6,7]" minItems:"1" maxItems:"7" items.minimum:"1" items.maximum:"7" doc:"Monday is 1."`
-	MonthDays days    `json:"month_days"`
+	MonthDays []int64 `json:"month_days" default:"[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31]" minItems:"1" maxItems:"31" items.minimum:"1" items.maximum:"31" doc:"The days of the month."`
 	Months    []int64 `json:"months" default:"[1,2,3,4,5,6,7,8,9,10,11,12]" minItems:"1" maxItems:"12" items.minimum:"1" items.maximum:"12" doc:"January is 1."`
-}
-
-// days are days of the month: all of them if none are sent.
-type days []int64
-
-// JSONSchema returns a list of the numbers from 1 to 31.
-func (days) JSONSchema() *rest.Schema {
-	one, least, last, most := 1, int64(1), int64(31), 31
-	all := json.RawMessage("[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31]")
-	return &rest.Schema{
-		Doc: "The days of the month.", Type: "array", Items: &rest.Schema{Type: "integer", Minimum: &least, Maximum: &last},
-		MinItems: &one, MaxItems: &most, Default: all,
-	}
 }
 
 // ScheduleClosingPeriod is a period in which calls go elsewhere.
