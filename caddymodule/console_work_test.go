@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // counted counts from now on the clicks, and the pages that are opened.
@@ -351,9 +353,16 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	o.until(`document.querySelector('main h1')?.textContent === 'Nights' && !document.querySelector('dialog[open]')`, "the link does not lead to the schedule")
 
 	// What it should lead to is made in place. Every kind that the definition has is offered.
+	const sounds = "/api/confd/1.1/sounds"
+	g.Do(t, "POST", sounds, admin, `{"name":"menus"}`).Want(201)
+	g.Do(t, "PUT", sounds+"/menus/files/night", admin, silence, resttest.Header("Content-Type", ""), resttest.Header("Content-Type", "application/octet-stream")).Want(204)
 	o.goTo("#/voice-menu", "New menu")
 	o.enter("Name", "Night")
-	o.enter("Menu sound", "vm-options")
+	o.enter("Menu sound", "nig")
+	o.until(`document.querySelector('main datalist option')?.value === 'menus/night'`, "what was recorded is not offered")
+	o.enter("Menu sound", "menus/night")
+	o.press("Hear it")
+	o.until(`document.querySelector('main audio[aria-label="Sound"]')?.duration > 0`, "what was recorded cannot be heard")
 	var kinds []string
 	for kind := range g.Do(t, "GET", "/api/confd/1.1/api/openapi.json", admin, "").JSON("components.schemas.Destination.discriminator.mapping").(map[string]any) {
 		kinds = append(kinds, kind)
@@ -372,6 +381,9 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	o.reads("Night was created.")
 	if made := fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/ivr?search=Night", admin, "").List().Items[0]["timeout_destination"]); !strings.Contains(made, "group_label:Watch") {
 		t.Errorf("it leads to %s", made)
+	}
+	if plays := g.Do(t, "GET", "/api/confd/1.1/ivr?search=Night", admin, "").List().Items[0]["menu_sound"]; plays != "menus/night" {
+		t.Errorf("it plays %s", plays)
 	}
 
 	// Where calls go from it is a tree that one walks, to a circle too.
@@ -647,9 +659,9 @@ func TestConsoleMakesAFilterAndASwitchboard(t *testing.T) {
 	// A kind of destination of which there is no object says so, and how to get one.
 	o.goTo("#/voice-menu", "New menu")
 	o.choose("When nothing is chosen", "queue")
-	o.until(`document.querySelector('.without')?.textContent === 'There is none yet. ' && document.querySelector('.picked:has(.without) button').textContent === 'New …'`, "a queue that is not there can be chosen")
+	o.until(`document.querySelector('.picked .without')?.textContent === 'There is none yet. ' && document.querySelector('.picked:has(.without) button').textContent === 'New …'`, "a queue that is not there can be chosen")
 	o.choose("When nothing is chosen", "switchboard")
-	o.until(`document.querySelectorAll('main datalist option').length === 1 && !document.querySelector('.without')?.textContent`, "the switchboard is not offered")
+	o.until(`document.querySelectorAll('main datalist option').length === 1 && !document.querySelector('.picked .without')?.textContent`, "the switchboard is not offered")
 	o.clean(t, "while they were made", "400")
 }
 

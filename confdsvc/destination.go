@@ -424,7 +424,7 @@ type (
 	}
 	// ToSound plays a sound.
 	ToSound struct {
-		Filename string `json:"filename" required:"true" maxLength:"255" example:"tt-weasels" doc:"The name of the file."`
+		Filename string `json:"filename" required:"true" maxLength:"255" names:"sounds.path" example:"tt-weasels" doc:"The name of the file."`
 		Skip     bool   `json:"skip" default:"false" doc:"Whether the sound is skipped if the call is not answered."`
 		NoAnswer bool   `json:"no_answer" default:"false" doc:"Whether the sound is played without answering the call."`
 	}

@@ -15,7 +15,7 @@ type Incall struct {
 	ID                   ID          `db:"id" json:"id" readOnly:"true"`
 	TenantUUID           string      `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	PreprocessSubroutine *string     `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
-	GreetingSound        *string     `db:"greeting_sound" json:"greeting_sound" maxLength:"255" example:"welcome" doc:"The sound that callers hear first."`
+	GreetingSound        *string     `db:"greeting_sound" json:"greeting_sound" maxLength:"255" names:"sounds.path" example:"welcome" doc:"What callers hear."`
 	CallerIDMode         *string     `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName         *string     `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
 	Description          *string     `db:"description" json:"description" multiline:"true" maxLength:"4096"`

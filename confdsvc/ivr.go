@@ -15,10 +15,10 @@ type IVR struct {
 	TenantUUID    string                  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name          string                  `db:"name" json:"name" required:"true" maxLength:"128" example:"Welcome"`
 	Description   *string                 `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	GreetingSound *string                 `db:"greeting_sound" json:"greeting_sound" maxLength:"255" example:"welcome" doc:"What callers hear once, first."`
-	MenuSound     string                  `db:"menu_sound" json:"menu_sound" required:"true" maxLength:"255" example:"vm-options" doc:"What can be chosen."`
-	InvalidSound  *string                 `db:"invalid_sound" json:"invalid_sound" maxLength:"255" example:"pbx-invalid" doc:"The sound after what is no choice."`
-	AbortSound    *string                 `db:"abort_sound" json:"abort_sound" maxLength:"255" example:"vm-goodbye" doc:"The sound after the last try."`
+	GreetingSound *string                 `db:"greeting_sound" json:"greeting_sound" maxLength:"255" names:"sounds.path" example:"welcome"`
+	MenuSound     string                  `db:"menu_sound" json:"menu_sound" required:"true" maxLength:"255" names:"sounds.path" example:"vm-options"`
+	InvalidSound  *string                 `db:"invalid_sound" json:"invalid_sound" maxLength:"255" names:"sounds.path" example:"pbx-invalid"`
+	AbortSound    *string                 `db:"abort_sound" json:"abort_sound" maxLength:"255" names:"sounds.path" example:"vm-goodbye"`
 	Timeout       int64                   `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" default:"5" doc:"For a choice, in seconds."`
 	MaxTries      int64                   `db:"max_tries" json:"max_tries" minimum:"1" maximum:"2147483647" default:"3" doc:"How often a caller may choose."`
 	Invalid       *Destination            `json:"invalid_destination" doc:"Where calls go after what is no choice; null: the menu begins anew."`
@@ -45,9 +45,8 @@ type ToIVR struct {
 func init() {
 	resources = append(resources, declareIVR)
 	destinationKinds = append(destinationKinds, kind[ToIVR]("ivr", ""))
-	for _, column := range []string{"greeting_sound", "menu_sound", "invalid_sound", "abort_sound"} {
-		soundUses = append(soundUses, soundUse{"IVR", "confd_ivr", column})
-	}
+	docs["IVR.greeting_sound"], docs["IVR.menu_sound"] = "What callers hear once, first.", "What can be chosen."
+	docs["IVR.invalid_sound"], docs["IVR.abort_sound"] = "The sound after what is no choice.", "The sound after the last try."
 	words["ivr"] = "menu"
 	words["IVR.timeout_destination"], words["IVR.invalid_destination"] = "when nothing is chosen", "after a wrong choice"
 	words["IVR.abort_destination"] = "after the last try"

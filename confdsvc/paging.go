@@ -13,7 +13,7 @@ type Paging struct {
 	Record             bool    `db:"record" json:"record" default:"false" doc:"Whether it is recorded."`
 	CallerNotification bool    `db:"caller_notification" json:"caller_notification" default:"true" doc:"Whether a tone tells the caller that members hear them."`
 	AnnounceCaller     bool    `db:"announce_caller" json:"announce_caller" default:"true" doc:"Whether the members hear a sound first."`
-	AnnounceSound      *string `db:"announce_sound" json:"announce_sound" maxLength:"64" example:"beep" doc:"That sound. Null: a tone."`
+	AnnounceSound      *string `db:"announce_sound" json:"announce_sound" maxLength:"64" names:"sounds.path" example:"beep" doc:"That sound. Null: a tone."`
 	Enabled            bool    `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
@@ -40,7 +40,6 @@ const (
 func init() {
 	resources = append(resources, declarePagings)
 	funcKeyKinds = append(funcKeyKinds, kind[keyToPaging]("paging", ""))
-	soundUses = append(soundUses, soundUse{"Paging", "confd_paging", "announce_sound"})
 	words["/callers/users"] = "users who may speak"
 }
 

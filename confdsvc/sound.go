@@ -272,18 +272,20 @@ func systemFiles(folder audio.Folder, tenantUUID string) []SoundFile {
 	return files
 }
 
-// soundUse keeps sounds from being deleted while rows of a table name them in a column.
-type soundUse struct{ title, table, column string }
-
-var soundUses = []soundUse{{"Incall", "confd_incall", "greeting_sound"}}
+// soundPath is the tag `names` of what names a sound, as category/name.
+const soundPath = "sounds.path"
 
 // soundIsUnused refuses to delete a sound that something of its tenant plays, or that a destination leads to, or a category with such a sound, if
 // name is "".
 func soundIsUnused(ctx context.Context, c store.Conn, e *crud.Engine, s *Sound, name string) error {
 	var uses []string
-	for _, use := range soundUses {
-		uses = append(uses, "SELECT '"+use.title+"' AS title, "+use.column+" AS played, '' AS keys FROM "+use.table+" WHERE tenant_uuid = $1 AND "+use.column+
-			" IS NOT NULL")
+	for _, k := range e.Entities() {
+		for _, col := range k.Columns {
+			if col.Names == soundPath {
+				uses = append(uses, "SELECT '"+k.Title+"' AS title, "+col.Name+" AS played, '' AS keys FROM "+k.Table+" WHERE tenant_uuid = $1 AND "+col.Name+
+					" IS NOT NULL")
+			}
+		}
 	}
 	uses = append(uses, destinationsInTenant(e, "d.type = 'sound'")...)
 	found, err := store.Select[destinationInTenant](ctx, c, strings.Join(uses, " UNION ALL "), s.TenantUUID)

@@ -300,7 +300,7 @@ func (f *filler) value(name string, p *rest.Property) (any, bool) {
 	if p.ReadOnly || f.dropped[name] || p.Deprecated {
 		return nil, false
 	}
-	if p.Ref != "" {
+	if p.Ref != "" && p.Ref != "sounds.path" { // a sound need not be there: any text names one
 		key := f.keyOf(f.service, p.Ref)
 		return key, key != nil
 	}

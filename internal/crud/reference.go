@@ -91,7 +91,7 @@ type reference[T declaration.Pointer] struct {
 // referring returns what refers to the objects of a path's collection.
 func (k *CollectionOf[T]) referring(path string) (out []reference[T]) {
 	add := func(column, ref string, beside *declaration.Beside[T]) {
-		if of, attribute, _ := strings.Cut(ref, "."); of == path {
+		if of, attribute, _ := strings.Cut(ref, "."); of == path && k.engine.byPath[of].entity().Has(attribute) { // not inside of the objects
 			out = append(out, reference[T]{column, attribute, beside})
 		}
 	}

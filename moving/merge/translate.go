@@ -57,6 +57,9 @@ func (t *translation) property(p *rest.Property, o object) any {
 
 // reference returns the new name of an object. "users.id" is by the numbers of users.
 func (t *translation) reference(ref string, old any) any {
+	if ref == "sounds.path" {
+		return t.sound(old)
+	}
 	path, by, _ := strings.Cut(ref, ".")
 	if v := t.names.find(path, by, old); v != nil {
 		return v
@@ -66,6 +69,20 @@ func (t *translation) reference(ref string, old any) any {
 	}
 	t.missing = append(t.missing, fmt.Sprintf("%s %v", path, old))
 	return unsaid{}
+}
+
+// sound returns the new name of a sound: what Asterisk brings is called the same everywhere, and what a tenant has recorded is category/name. The
+// files themselves are no objects, and go another way: their names are right even before they are there.
+func (t *translation) sound(old any) any {
+	sound := text(old)
+	if _, below, is := strings.Cut(sound, "/sounds/tenants/"); is { // the old platform names a tenant's own by their paths
+		_, sound, _ = strings.Cut(below, "/")
+	}
+	category, name, own := strings.Cut(sound, "/")
+	if v := t.names.find("sounds", "name", category); own && v != nil {
+		return text(v) + "/" + name
+	}
+	return sound
 }
 
 // linked returns the key by which a path names the object that an item of a list shows, by whichever of its names.

@@ -4,6 +4,7 @@ import { save } from './csv.js';
 import { may, mayDo, operation, resources } from './definitions.js';
 import { ask, badge, grid, h, later, moment, put, say } from './dom.js';
 import { trouble } from './form.js';
+import { hear, keep } from './hear.js';
 import { picker, settled } from './picker.js';
 
 const size = 50;
@@ -22,26 +23,14 @@ const lasted = (seconds) =>
 		.replace(/^0:/, '');
 
 // recorded shows what was recorded of a call. The sound is fetched when somebody wants to hear it: each time is in the audit.
-const recorded = (c, hear) =>
+const wav = { headers: { Accept: 'audio/wav' } };
+const recorded = (c, media) =>
 	c.recordings
 		.filter((one) => !one.deleted)
 		.map((one) => {
 			const drop = operation('delete_recording_media'),
 				path = (o) => o.service.prefix + o.path.replace('{cdr_id}', c.id).replace('{recording_uuid}', one.uuid);
 			const box = h('span', { class: 'actions' });
-			const fetched = async (use) => {
-				try {
-					use(URL.createObjectURL((await call('GET', path(hear), { headers: { Accept: 'audio/wav' }, file: true })).data));
-				} catch (problem) {
-					say(problem.message, true);
-				}
-			};
-			const play = () => fetched((src) => put(box, h('audio', { controls: '', autoplay: '', src, 'aria-label': 'Recording' })));
-			const keep = () =>
-				fetched((href) => {
-					h('a', { href, download: one.filename }).click();
-					setTimeout(() => URL.revokeObjectURL(href), 60_000); // the browser may read it after the click
-				});
 			const remove = async () => {
 				if (!(await ask('Delete the recording?', h('p', {}, 'Nobody can hear it any more.')))) return;
 				try {
@@ -51,17 +40,17 @@ const recorded = (c, hear) =>
 					say(problem.message, true);
 				}
 			};
-			const hears = may(hear, c.id, one.uuid);
+			const hears = may(media, c.id, one.uuid) && media;
 			put(
 				box,
-				hears && h('button', { type: 'button', click: play }, 'Play'),
-				hears && h('button', { type: 'button', click: keep }, 'Download'),
+				hears && h('button', { type: 'button', click: () => hear(box, 'Recording', path(hears), wav) }, 'Play'),
+				hears && h('button', { type: 'button', click: () => keep(one.filename, path(hears), wav) }, 'Download'),
 				may(drop, c.id, one.uuid) && h('button', { type: 'button', class: 'danger', click: remove }, 'Delete'),
 			);
 			return box;
 		});
 
-const table = (calls, hear) => {
+const table = (calls, media) => {
 	const some = calls.some((c) => c.recordings.some((one) => !one.deleted));
 	return grid(
 		['When', 'From', 'To', 'Way', 'How it ended', 'Talked', ...(some ? ['Recording'] : [])],
@@ -75,7 +64,7 @@ const table = (calls, hear) => {
 			ways[c.call_direction],
 			badge(ends[c.call_status], colours[c.call_status]),
 			c.duration > 0 && lasted(c.duration),
-			...(some ? [recorded(c, hear)] : []),
+			...(some ? [recorded(c, media)] : []),
 		]),
 	);
 };

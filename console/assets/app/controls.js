@@ -1,6 +1,7 @@
 // The controls of forms: each has one value, which its read returns (undefined: leave it out; an Error: it cannot be read).
-import { may, referred, saidOf, target } from './definitions.js';
-import { brief, h } from './dom.js';
+import { fill, may, mayDo, operation, referred, saidOf, target } from './definitions.js';
+import { brief, h, put } from './dom.js';
+import { hear } from './hear.js';
 import { picker } from './picker.js';
 
 // clock is a moment that one chooses by the clock of this place.
@@ -49,11 +50,30 @@ export const offered = (context, name, schema) => {
 	return may(found?.resource?.list) ? found : undefined;
 };
 
+// heard is a button that plays the sound that an input names: category/name or, of those that Asterisk brings, the name alone.
+const heard = (input, read, headers) => {
+	const { service, path } = /** @type {any} */ (operation('get_sounds_files')),
+		place = h('span');
+	const play = () => {
+		const [name, category = 'system'] = String(read()).split('/').reverse();
+		return hear(place, 'Sound', service.prefix + fill(path, category, name), { headers: { ...headers, Accept: '*/*' } });
+	};
+	const button = h('button', { type: 'button', class: 'plain', click: play }, 'Hear it');
+	const follow = () => {
+		button.hidden = input.value === '';
+		put(place);
+	};
+	for (const name of ['input', 'change']) input.addEventListener(name, follow);
+	follow();
+	return [button, place];
+};
+
 // reference is what names another object, which one picks by its name for people.
 export const reference = (context, { resource, by, own = false }, schema, before, attributes) => {
 	const key = /^(id|uuid)$/.test(by),
-		within = !key && !(by in (resource.schema?.properties ?? {})) ? by : undefined,
+		within = !key && !(by in (resource.schema?.properties ?? {})) ? by : '',
 		known = own && before != null && brief(context.item) !== String(before) && (context.item.label || !resource.schema?.properties?.label) && context.item;
+	const headers = context.tenant ? { 'Wazo-Tenant': context.tenant } : {};
 	const { read, ...rest } = picker(resource, (object) => object[by], attributes, {
 		before,
 		preset: known || undefined,
@@ -61,9 +81,10 @@ export const reference = (context, { resource, by, own = false }, schema, before
 		by: key ? undefined : by,
 		free: schema.type === 'string' && schema.format !== 'uuid' && !schema['x-among'],
 		query: schema['x-among'],
-		headers: context.tenant ? { 'Wazo-Tenant': context.tenant } : {},
+		headers,
 		makes: context.makes && !within,
 	});
+	if (schema['x-ref'] === 'sounds.path' && mayDo('get_sounds_files')) rest.element = [rest.element, heard(rest.input, read, headers)];
 	return {
 		...rest,
 		read: () => {

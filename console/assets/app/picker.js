@@ -27,13 +27,16 @@ export const settled = (element) => Promise.all([...element.querySelectorAll('in
 
 // apart names objects so that none of them is called as another: where a name does not tell, the number of a telephone does or, without any, the
 // key.
-export const apart = (objects, keyOf) =>
-	objects.map((object) => {
-		const name = brief(object) || String(keyOf(object)),
+export const apart = (objects, keyOf) => {
+	const nameOf = (object) => brief(object) || String(keyOf(object)),
+		called = new Map(); // the keys of what has a name
+	for (const object of objects) called.set(nameOf(object), (called.get(nameOf(object)) ?? new Set()).add(keyOf(object)));
+	return objects.map((object) => {
+		const name = nameOf(object),
 			numbers = brief([object, ...(object.lines ?? [])].flatMap((of) => of.extensions ?? []));
-		const alone = objects.every((other) => other === object || brief(other) !== name || keyOf(other) === keyOf(object));
-		return { object, name: alone || numbers === name ? name : `${name} (${numbers || keyOf(object)})` };
+		return { object, name: called.get(name).size === 1 || numbers === name ? name : `${name} (${numbers || keyOf(object)})` };
 	});
+};
 
 // gets says how one gets an object of a kind of which there is none.
 const gets = (resource) => (may(resource.create) ? [h('a', { href: `#/${resource.key}` }, resource.title), ' has them.'] : `Ask ${whom()} for one.`);
@@ -43,6 +46,8 @@ const inside = (object, by) =>
 	Object.values(object).flatMap((v) =>
 		Array.isArray(v) ? v.flatMap((one) => (one?.[by] === undefined ? inside(one ?? {}, by) : one)) : v && typeof v === 'object' ? inside(v, by) : [],
 	);
+
+const most = 30; // that are suggested
 
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
@@ -54,7 +59,7 @@ export const picker = (
 	resource,
 	valueOf,
 	attributes,
-	{ before, preset, by, free = false, query = {}, headers = {}, stays = false, makes = false, within } = {},
+	{ before, preset, by, free = false, query = {}, headers = {}, stays = false, makes = false, within = '' } = {},
 ) => {
 	const values = new Map(); // by what is shown
 	const learn = ({ object, name }) => {
@@ -74,17 +79,22 @@ export const picker = (
 		autocomplete: 'off',
 		spellcheck: 'false',
 	});
-	const search = async (text) => {
-		const { data } = await call('GET', resource.service.prefix + resource.path, {
-			query: within ? { limit: 1000 } : { ...query, ...asking(resource, ['lines', by]), limit: 30, search: text },
-			headers,
-			stays,
+	const ask = async (query) => (await call('GET', resource.service.prefix + resource.path, { query, headers, stays })).data[resource.items];
+	let all; // that is inside of objects, as it was asked for once
+	const among = async (text) => {
+		all ??= ask({ limit: 1000 }).catch((problem) => {
+			all = undefined;
+			throw problem;
 		});
-		const found = data[resource.items];
-		if (!within) return learnAll(found);
-		const all = found.flatMap((object) => inside(object, within).map((one) => ({ name: `${brief(object)}: ${brief(one)}`, [within]: one[within] })));
-		return learnAll(all).filter((name) => name.toLowerCase().includes(text.toLowerCase()));
+		const found = (await all).flatMap((object) =>
+			inside(object, within).map((one) => ({ name: brief(one) ? `${brief(object)}: ${brief(one)}` : one[within], [within]: one[within] })),
+		);
+		const each = [...new Map(found.map((one) => [one[within], one])).values()];
+		return learnAll(each)
+			.filter((name) => name.toLowerCase().includes(text.toLowerCase()))
+			.slice(0, most);
 	};
+	const search = async (text) => (within ? among(text) : learnAll(await ask({ ...query, ...asking(resource, ['lines', by]), limit: most, search: text })));
 	const none = h('small', { class: 'without', role: 'status' });
 	const suggest = async () => {
 		if (!input.isConnected) return; // the page was left

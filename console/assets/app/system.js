@@ -3,6 +3,7 @@ import { call, erase } from './api.js';
 import { fill, may, mayDo, operation } from './definitions.js';
 import { ask, badge, grid, h, moment, plural, put, say, words } from './dom.js';
 import { trouble } from './form.js';
+import { keep } from './hear.js';
 
 const at = (one, ...values) => one.service.prefix + fill(one.path, ...values);
 const time = (text) => h('time', { datetime: text }, moment(text));
@@ -90,14 +91,6 @@ const nodes = (all) => [
 			),
 ];
 
-// save has the browser keep what a path leads to, which takes a token, as a file.
-const save = async (path, name) => {
-	const { data } = await call('GET', path, { headers: { Accept: 'application/zip' }, file: true });
-	const link = h('a', { href: URL.createObjectURL(data), download: name });
-	link.click();
-	setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser may read it after the click
-};
-
 const size = (bytes) =>
 	((unit) => `${(bytes / 1000 ** unit).toLocaleString(undefined, { maximumFractionDigits: 1 })} ${['bytes', 'kB', 'MB', 'GB', 'TB'][unit]}`)(
 		Math.min(4, Math.floor(Math.log10(Math.max(bytes, 1)) / 3)),
@@ -163,7 +156,15 @@ const backups = (place) => {
 						h(
 							'span',
 							{ class: 'tools' },
-							h('button', { type: 'button', disabled: !may(read, b.name), click: tried(() => save(at(read, b.name), `${b.name}.zip`)) }, 'Download'),
+							h(
+								'button',
+								{
+									type: 'button',
+									disabled: !may(read, b.name),
+									click: () => keep(`${b.name}.zip`, at(read, b.name), { headers: { Accept: 'application/zip' } }),
+								},
+								'Download',
+							),
 							h(
 								'button',
 								{
