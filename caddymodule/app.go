@@ -242,12 +242,7 @@ func (a *App) Start() error {
 	// Until all apps have started, the active configuration is the old one, if there is one.
 	a.reload = caddy.ActiveContext().Context != nil
 	if !a.reload {
-		slog.SetDefault(a.log)
-		a.useBackends()
-		a.useSettings()
-		a.useHelpers()
-		a.useInstallation()
-		a.useAsterisk()
+		a.use()
 	}
 	if !a.needsDatabase {
 		return nil

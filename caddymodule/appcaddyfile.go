@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,37 +66,33 @@ func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
 }
 
 func (a *App) parseOption(d *caddyfile.Dispenser) error {
-	options := []option{
-		{"data", one(&a.Data)},
-		{"database", one(&a.Database)},
+	return parse(d, []option{
+		{"data", line(text(&a.Data))},
+		{"database", line(text(&a.Database))},
 		{"admin", a.parseAdmin},
-		{"sealing_keys", one(&a.SealingKeys)},
+		{"sealing_keys", line(text(&a.SealingKeys))},
 		{"tokens", guest("ringfence.tokens", "source", func(raw json.RawMessage) { a.TokensRaw = raw })},
 		{"backends", a.parseBackends},
 		{"backend", guest(backendSpace, "backend", func(raw json.RawMessage) { a.BackendsRaw = append(a.BackendsRaw, raw) })},
 		{"origins", a.parseOrigins},
-		{"public_url", one(&a.PublicURL)},
-		{"contact", func(d *caddyfile.Dispenser) error { a.Contact = strings.Join(d.RemainingArgs(), " "); return nil }},
-		{"mail", a.parseMail},
+		{"public_url", line(text(&a.PublicURL))},
+		{"contact", line(func(args []string) error { a.Contact = strings.Join(args, " "); return nil })},
+		{"mail", section(&a.Mail)},
 		{"external", guest("ringfence.auth.external", "plugin", func(raw json.RawMessage) { a.PluginsRaw = append(a.PluginsRaw, raw) })},
-		{"self_registration", bare(&a.SelfRegistration)},
-		{"passwords", a.parsePasswords},
-		{"sessions", a.parseSessions},
-		{"limits", a.parseLimits},
-		{"directories", a.parseDirectories},
-		{"helpers", a.parseHelperFiles},
-		{"backups", one(&a.Backups)},
-		{"asterisk", a.parseAsterisk},
-		{"default_policies", a.parseDefaultPolicies},
-		{"all_users_policies", func(d *caddyfile.Dispenser) error {
-			a.AllUsersPolicies = append(a.AllUsersPolicies, d.RemainingArgs()...)
-			return nil
-		}},
-		{"tenant_default_groups", a.parseTenantDefaultGroups},
-		{"default_user_policy", one(&a.DefaultUserPolicy)},
+		{"self_registration", line(flag(&a.SelfRegistration))},
+		{"passwords", section(&a.Passwords)},
+		{"sessions", section(&a.Sessions)},
+		{"limits", section(&a.Limits)},
+		{"directories", section(&a.Directories)},
+		{"helpers", section(&a.Helpers)},
+		{"backups", line(text(&a.Backups))},
+		{"asterisk", section(&a.Asterisk)},
+		{"default_policies", named(&a.DefaultPolicies, func(p *ConfiguredPolicy) (*string, *[]string) { return &p.Slug, &p.ACL })},
+		{"all_users_policies", line(func(args []string) error { a.AllUsersPolicies = append(a.AllUsersPolicies, args...); return nil })},
+		{"tenant_default_groups", named(&a.TenantDefaultGroups, func(g *ConfiguredGroup) (*string, *[]string) { return &g.Slug, &g.Policies })},
+		{"default_user_policy", line(text(&a.DefaultUserPolicy))},
 		{"handover_delay", a.parseHandoverDelay},
-	}
-	return parse(d, options)
+	})
 }
 
 // option is an option of a directive, whose name has been read.
@@ -146,9 +143,8 @@ func (a *App) parseAdmin(d *caddyfile.Dispenser) error {
 }
 
 func (a *App) parseOrigins(d *caddyfile.Dispenser) error {
-	a.Origins = append(a.Origins, d.RemainingArgs()...)
-	if len(a.Origins) == 0 {
-		return d.ArgErr()
+	if err := line(texts(&a.Origins))(d); err != nil {
+		return err
 	}
 	if err := gate.CheckOrigins(a.Origins); err != nil {
 		return d.WrapErr(err)
@@ -172,52 +168,20 @@ func (a *App) parseHandoverDelay(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// one reads the rest of the line, which must be one value. An empty one, as an unset environment variable leaves it, means the default.
-func one(into *string) func(d *caddyfile.Dispenser) error {
+// named reads a block whose lines begin with a name, of which one may begin several: "<slug> <access...>", or "<slug> <policy...>".
+func named[T any](into *[]T, of func(one *T) (name *string, list *[]string)) func(d *caddyfile.Dispenser) error {
 	return func(d *caddyfile.Dispenser) error {
-		args := d.RemainingArgs()
-		if len(args) > 1 {
-			return d.ArgErr()
-		}
-		if len(args) == 1 {
-			*into = args[0]
-		}
-		return nil
-	}
-}
-
-// onlyOne reads one value, which may be given once.
-func onlyOne(into *string) func(d *caddyfile.Dispenser) error {
-	return func(d *caddyfile.Dispenser) error {
-		if *into != "" {
-			return d.Errf("%s is given twice", d.Val())
-		}
-		if !d.AllArgs(into) {
-			return d.ArgErr()
-		}
-		return nil
-	}
-}
-
-// several reads one value or more, which may be given once.
-func several(into *[]string) func(d *caddyfile.Dispenser) error {
-	return func(d *caddyfile.Dispenser) error {
-		if len(*into) > 0 {
-			return d.Errf("%s is given twice", d.Val())
-		}
-		if *into = d.RemainingArgs(); len(*into) == 0 {
-			return d.ArgErr()
-		}
-		return nil
-	}
-}
-
-// bare reads an option that takes nothing.
-func bare(into *bool) func(d *caddyfile.Dispenser) error {
-	return func(d *caddyfile.Dispenser) error {
-		*into = true
 		if d.NextArg() {
 			return d.ArgErr()
+		}
+		for nesting := d.Nesting(); d.NextBlock(nesting); {
+			i := slices.IndexFunc(*into, func(one T) bool { name, _ := of(&one); return *name == d.Val() })
+			if i < 0 {
+				i, *into = len(*into), append(*into, *new(T))
+			}
+			name, list := of(&(*into)[i])
+			*name = d.Val()
+			*list = append(*list, d.RemainingArgs()...)
 		}
 		return nil
 	}
@@ -226,9 +190,43 @@ func bare(into *bool) func(d *caddyfile.Dispenser) error {
 // value parses the arguments of an option.
 type value func(args []string) error
 
-// block parses the block of options of what name says. Nothing may be left on the line before it.
-func block(d *caddyfile.Dispenser, name string, known map[string]value) error {
-	if d.NextArg() {
+// line reads an option that has no block.
+func line(read value) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		if read(d.RemainingArgs()) != nil {
+			return d.ArgErr()
+		}
+		return nil
+	}
+}
+
+// once is line for an option that may be given once.
+func once(given bool, read value) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		if given {
+			return d.Errf("%s is given twice", d.Val())
+		}
+		return line(read)(d)
+	}
+}
+
+// section reads the block of an option that may be given once: see block.
+func section[T any](into **T) func(d *caddyfile.Dispenser) error {
+	return func(d *caddyfile.Dispenser) error {
+		name := d.Val()
+		if *into != nil {
+			return d.Errf("%s is given twice", name)
+		}
+		*into = new(T)
+		return block(d, name, *into)
+	}
+}
+
+// block parses the block of options of what name says, which sets the fields of a struct. An option is called as its field is in JSON. A field with
+// the tag caddyfile:"argument" stands on the line before the block, where nothing else may be left.
+func block(d *caddyfile.Dispenser, name string, into any) error {
+	argument, known := optionsOf(into)
+	if argument(d.RemainingArgs()) != nil {
 		return d.ArgErr()
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
@@ -242,6 +240,45 @@ func block(d *caddyfile.Dispenser, name string, known map[string]value) error {
 		}
 	}
 	return nil
+}
+
+// optionsOf returns what sets the fields of a struct: the argument, and the options by their names. The method options, if the struct has it, changes
+// which there are.
+func optionsOf(into any) (argument value, known map[string]value) {
+	argument, known = flag(new(bool)), map[string]value{}
+	at := reflect.ValueOf(into).Elem()
+	for f := range at.Type().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.IsExported() || name == "-" {
+			continue
+		}
+		switch field := at.FieldByIndex(f.Index).Addr().Interface().(type) {
+		case *string:
+			known[name] = text(field)
+		case *bool:
+			known[name] = flag(field)
+		case *[]string:
+			known[name] = texts(field)
+		case *int:
+			known[name] = number(field)
+		case *uint8:
+			known[name] = number(field)
+		case *uint32:
+			known[name] = number(field)
+		case *caddy.Duration:
+			known[name] = duration(field)
+		case **Rate:
+			known[name] = rate(field)
+		}
+		if f.Tag.Get("caddyfile") == "argument" {
+			argument = known[name]
+			delete(known, name)
+		}
+	}
+	if own, ok := into.(interface{ options(known map[string]value) }); ok {
+		own.options(known)
+	}
+	return argument, known
 }
 
 // nothing parses a module without options.
@@ -262,6 +299,17 @@ func text(into *string) value {
 		if len(args) == 1 {
 			*into = args[0]
 		}
+		return nil
+	}
+}
+
+// word takes one value.
+func word(into *string) value {
+	return func(args []string) error {
+		if len(args) != 1 {
+			return errors.New("it takes one value")
+		}
+		*into = args[0]
 		return nil
 	}
 }

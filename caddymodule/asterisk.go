@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/asterisk/ami"
@@ -126,7 +125,7 @@ func (s *Asterisk) validate() error {
 	return nil
 }
 
-// useAsterisk makes the engine configure this configuration's Asterisk, at the same time as useBackends.
+// useAsterisk makes the engine configure this configuration's Asterisk.
 func (a *App) useAsterisk() {
 	sender, _ := a.settings.Mailer.(*mail.Sender)
 	a.engine.telephone.use(phoneSettings{Asterisk: *a.Asterisk, music: a.Helpers.MOH, sounds: a.Helpers.Sounds, voicemail: a.Helpers.Voicemail}, sender)
@@ -137,32 +136,6 @@ func (s phoneSettings) apply() apply.Settings {
 		Folder: s.Folder, Name: s.Name, Log: s.Log,
 		Manager: ami.Options{Address: s.Manager, Username: s.Username, Secret: s.Secret},
 	}
-}
-
-// parseAsterisk reads
-//
-//	asterisk {
-//	    name     <name>
-//	    folder   <folder>
-//	    manager  <address>
-//	    username <name>
-//	    secret   <secret>
-//	    log      <file>
-//	    interfaces "SCCP/* DAHDI/1"
-//	    etc      <folder>
-//	    records  <file>
-//	    recordings <folder>
-//	    longest_call <duration>
-//	}
-func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
-	s, err := once(d, "asterisk", &a.Asterisk)
-	if err != nil {
-		return err
-	}
-	return block(d, "asterisk", map[string]value{
-		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret), "log": text(&s.Log),
-		"interfaces": text(&s.Interfaces), "etc": text(&s.Etc), "records": text(&s.Records), "recordings": text(&s.Recordings), "longest_call": text(&s.LongestCall),
-	})
 }
 
 // HelperFiles says which files of Asterisk the helper endpoints change, and whether the plain port serves them.
@@ -214,7 +187,7 @@ func (h *HelperFiles) validate() error {
 	return nil
 }
 
-// useHelpers makes the helper endpoints use this configuration's files, at the same time as useBackends. It makes the folders that are our
+// useHelpers makes the helper endpoints use this configuration's files. It makes the folders that are our
 // own; Asterisk's are made by its package.
 func (a *App) useHelpers() {
 	own := 0
@@ -237,24 +210,5 @@ func (a *App) useHelpers() {
 	a.engine.helpers.Use(helpers.Settings{
 		Voicemail: a.Helpers.Voicemail, MOH: a.Helpers.MOH, Sounds: a.Helpers.Sounds, Autoprov: a.Helpers.Autoprov, Own: own == len(folders),
 		PlainOff: a.Helpers.Plain == plainOff,
-	})
-}
-
-// parseHelperFiles reads
-//
-//	helpers {
-//	    plain     on|off
-//	    voicemail <folder>
-//	    moh       <folder>
-//	    sounds    <folder>
-//	    autoprov  <file>
-//	}
-func (a *App) parseHelperFiles(d *caddyfile.Dispenser) error {
-	h, err := once(d, "helpers", &a.Helpers)
-	if err != nil {
-		return err
-	}
-	return block(d, "helpers", map[string]value{
-		"plain": text(&h.Plain), "voicemail": text(&h.Voicemail), "moh": text(&h.MOH), "sounds": text(&h.Sounds), "autoprov": text(&h.Autoprov),
 	})
 }

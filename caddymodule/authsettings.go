@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/ringfence/ringfence/authsvc"
@@ -41,6 +40,12 @@ type Passwords struct {
 // leastMemory, in KiB, is that of the weakest parameters that OWASP recommends for argon2id: a mistaken unit must not make all
 // passwords cheap to guess.
 const leastMemory = 7 * 1024
+
+// options has the memory with its unit.
+func (p *Passwords) options(known map[string]value) {
+	delete(known, "memory_kib")
+	known["memory"] = memory(&p.MemoryKiB)
+}
 
 func (p *Passwords) settings() (password.Settings, error) {
 	if p == nil {
@@ -85,6 +90,12 @@ type Limits struct {
 	Mails          *Rate          `json:"mails,omitempty"`
 	MailRequests   *Rate          `json:"mail_requests,omitempty"`
 	Registrations  *Rate          `json:"registrations,omitempty"`
+}
+
+// options has both delays in one: the first, and the longest.
+func (l *Limits) options(known map[string]value) {
+	delete(known, "max_delay")
+	known["delay"] = duration(&l.Delay, &l.MaxDelay)
 }
 
 // Rate is an allowance: Burst at once, and one more per Every.
@@ -166,104 +177,11 @@ func (a *App) loadSettings(repl *caddy.Replacer) (err error) {
 	return nil
 }
 
-// useSettings makes the service use this configuration's settings, at the same time as useBackends.
-func (a *App) useSettings() {
-	if err := a.engine.auth.UseSettings(a.settings); err != nil {
-		a.log.Error("the settings of the authentication service stay as they were", "error", err) // cannot happen: Check accepted them
-	}
-}
-
-// once returns what a global option configures, which may be given once.
-func once[T any](d *caddyfile.Dispenser, option string, configured **T) (*T, error) {
-	if *configured != nil {
-		return nil, d.Errf("%s is given twice", option)
-	}
-	*configured = new(T)
-	return *configured, nil
-}
-
-// parsePasswords reads
-//
-//	passwords {
-//	    memory <number>MiB|<number>KiB
-//	    passes <number>
-//	    lanes  <number>
-//	    queue  <number>
-//	    wait   <duration>
-//	    shortest <number of characters>
-//	}
-func (a *App) parsePasswords(d *caddyfile.Dispenser) error {
-	p, err := once(d, "passwords", &a.Passwords)
-	if err != nil {
-		return err
-	}
-	return block(d, "passwords", map[string]value{
-		"memory": memory(&p.MemoryKiB), "passes": number(&p.Passes), "lanes": number(&p.Lanes), "queue": number(&p.Queue), "wait": duration(&p.Wait),
-		"shortest": number(&p.Shortest),
-	})
-}
-
-// parseSessions reads
-//
-//	sessions {
-//	    lifetime     <duration>
-//	    max_lifetime <duration>
-//	    per_user     <number>
-//	}
-func (a *App) parseSessions(d *caddyfile.Dispenser) error {
-	s, err := once(d, "sessions", &a.Sessions)
-	if err != nil {
-		return err
-	}
-	return block(d, "sessions", map[string]value{
-		"lifetime": duration(&s.Lifetime), "max_lifetime": duration(&s.MaxLifetime), "per_user": number(&s.PerUser),
-	})
-}
-
-// parseLimits reads
-//
-//	limits {
-//	    free_guesses    <number>
-//	    delay           <duration> <longest>
-//	    forget_after    <duration>
-//	    trust_for       <duration>
-//	    network_guesses <at once> <one more every>
-//	    mails           <at once> <one more every>
-//	    mail_requests   <at once> <one more every>
-//	    registrations   <at once> <one more every>
-//	}
-func (a *App) parseLimits(d *caddyfile.Dispenser) error {
-	l, err := once(d, "limits", &a.Limits)
-	if err != nil {
-		return err
-	}
-	return block(d, "limits", map[string]value{
-		"free_guesses": number(&l.FreeGuesses), "delay": duration(&l.Delay, &l.MaxDelay),
-		"forget_after": duration(&l.ForgetAfter), "trust_for": duration(&l.TrustFor),
-		"network_guesses": rate(&l.NetworkGuesses), "mails": rate(&l.Mails),
-		"mail_requests": rate(&l.MailRequests), "registrations": rate(&l.Registrations),
-	})
-}
-
-// parseDirectories reads
-//
-//	directories {
-//	    allow <network or host...>
-//	    only  <network or host...>
-//	}
-func (a *App) parseDirectories(d *caddyfile.Dispenser) error {
-	places, err := once(d, "directories", &a.Directories)
-	if err != nil {
-		return err
-	}
-	return block(d, "directories", map[string]value{"allow": texts(&places.Allow), "only": texts(&places.Only)})
-}
-
 // Mail says how the authentication service sends mails: those that confirm an address, and those that reset a password. Texts may
 // hold placeholders, such as {env.SMTP_PASSWORD} or {file./run/secrets/smtp}.
 type Mail struct {
 	// Server is the mail server, as host or host:port. The default port depends on TLS: 587, 465 or 25.
-	Server string `json:"server"`
+	Server string `json:"server" caddyfile:"argument"`
 	// From is the sender, as "Example PBX <pbx@example.com>".
 	From string `json:"from"`
 	// Username and Password are for the mail server. Default: no authentication.
@@ -321,35 +239,6 @@ func from(ctx context.Context) tokens.From {
 	return tokens.FromAddress(ip)
 }
 
-// parseMail reads
-//
-//	mail <server> {
-//	    from                  <address>
-//	    username              <name>
-//	    password              <password>
-//	    tls                   starttls|tls|none
-//	    ca                    <file>
-//	    reset_url             <url>
-//	    templates             <folder>
-//	    timeout               <duration>
-//	    confirmation_validity <duration>
-//	    reset_validity        <duration>
-//	}
-func (a *App) parseMail(d *caddyfile.Dispenser) error {
-	m, err := once(d, "mail", &a.Mail)
-	if err != nil {
-		return err
-	}
-	if err := one(&m.Server)(d); err != nil {
-		return err
-	}
-	return block(d, "mail", map[string]value{
-		"from": text(&m.From), "username": text(&m.Username), "password": text(&m.Password), "tls": text(&m.TLS), "ca": text(&m.CA),
-		"reset_url": text(&m.ResetURL), "templates": text(&m.Templates), "timeout": duration(&m.Timeout),
-		"confirmation_validity": duration(&m.ConfirmationValidity), "reset_validity": duration(&m.ResetValidity),
-	})
-}
-
 // ConfiguredPolicy is a policy that the configuration creates in the master tenant, for all tenants.
 type ConfiguredPolicy struct {
 	// Slug is also the name.
@@ -393,45 +282,4 @@ func (a *App) loadConfigured() error {
 	}
 	a.configured = c
 	return nil
-}
-
-// parseNamed reads a block whose lines begin with a name:
-//
-//	default_policies {
-//	    <slug> <access...>
-//	}
-//	tenant_default_groups {
-//	    <slug> <policy...>
-//	}
-//
-// A name may begin several lines.
-func parseNamed(d *caddyfile.Dispenser, add func(name string, list []string)) error {
-	if d.NextArg() {
-		return d.ArgErr()
-	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		name := d.Val()
-		add(name, d.RemainingArgs())
-	}
-	return nil
-}
-
-func (a *App) parseDefaultPolicies(d *caddyfile.Dispenser) error {
-	return parseNamed(d, func(name string, list []string) {
-		if i := slices.IndexFunc(a.DefaultPolicies, func(p ConfiguredPolicy) bool { return p.Slug == name }); i >= 0 {
-			a.DefaultPolicies[i].ACL = append(a.DefaultPolicies[i].ACL, list...)
-			return
-		}
-		a.DefaultPolicies = append(a.DefaultPolicies, ConfiguredPolicy{name, list})
-	})
-}
-
-func (a *App) parseTenantDefaultGroups(d *caddyfile.Dispenser) error {
-	return parseNamed(d, func(name string, list []string) {
-		if i := slices.IndexFunc(a.TenantDefaultGroups, func(g ConfiguredGroup) bool { return g.Slug == name }); i >= 0 {
-			a.TenantDefaultGroups[i].Policies = append(a.TenantDefaultGroups[i].Policies, list...)
-			return
-		}
-		a.TenantDefaultGroups = append(a.TenantDefaultGroups, ConfiguredGroup{name, list})
-	})
 }

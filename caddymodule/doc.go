@@ -4,7 +4,7 @@
 //	app.go          the ringfence app: what an operator configures
 //	engine.go       what outlives a reload: database, services, token cache
 //	gate.go         http.handlers.ringfence_gate
-//	services.go     http.handlers.ringfence_{auth,confd,helpers,local,console,health}
+//	services.go     http.handlers.ringfence_{auth,confd,helpers,call_records,local,console,health}
 //	authsettings.go settings of the authentication service
 //	guests.go       ringfence.tokens, ringfence.auth.backends and ringfence.auth.external: sources of tokens, backends that
 //	                check logins, and plugins that link users to external services

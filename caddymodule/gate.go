@@ -327,8 +327,8 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 
 func (g *Gate) readOption(d *caddyfile.Dispenser) error {
 	return parse(d, []option{
-		{"prefix", onlyOne(&g.Prefix)},
-		{"definition", onlyOne(&g.Definition)},
+		{"prefix", once(g.Prefix != "", word(&g.Prefix))},
+		{"definition", once(g.Definition != "", word(&g.Definition))},
 		{"public", func(d *caddyfile.Dispenser) error {
 			var method, route string
 			if !d.AllArgs(&method, &route) {
@@ -337,10 +337,10 @@ func (g *Gate) readOption(d *caddyfile.Dispenser) error {
 			g.Public = append(g.Public, strings.ToUpper(method)+" "+route)
 			return nil
 		}},
-		{"strip_prefix", bare(&g.StripPrefix)},
-		{"forward_token", bare(&g.ForwardToken)},
-		{"forward_headers", several(&g.ForwardHeaders)},
-		{"identity", several(&g.Identity)},
+		{"strip_prefix", line(flag(&g.StripPrefix))},
+		{"forward_token", line(flag(&g.ForwardToken))},
+		{"forward_headers", once(len(g.ForwardHeaders) > 0, texts(&g.ForwardHeaders))},
+		{"identity", once(len(g.Identity) > 0, texts(&g.Identity))},
 	})
 }
 

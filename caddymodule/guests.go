@@ -55,9 +55,7 @@ func (*LocalTokens) Tokens(a *App) (*tokens.Cache, error) {
 	return a.engine.cache, nil
 }
 
-// UnmarshalCaddyfile takes nothing:
-//
-//	tokens local
+// UnmarshalCaddyfile reads `tokens local`.
 func (*LocalTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return nothing(d) }
 
 // RemoteTokens are the tokens of an existing auth server that offers GET /0.1/token/{token}. Its responses are cached and matched
@@ -65,7 +63,7 @@ func (*LocalTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return no
 // token may act in.
 type RemoteTokens struct {
 	// URL is the server's address, without /0.1: https://pbx.example.com/api/auth
-	URL string `json:"url"`
+	URL string `json:"url" caddyfile:"argument"`
 	// Staleness is how long a response is trusted, at most 30s. Default: 10s.
 	Staleness caddy.Duration `json:"staleness,omitempty"`
 	// Timeout bounds one request. Default: 3s.
@@ -135,24 +133,13 @@ func (t *RemoteTokens) Cleanup() error {
 	return err
 }
 
-// UnmarshalCaddyfile parses
-//
-//	tokens remote <url> {
-//	    staleness <duration>
-//	    timeout   <duration>
-//	    ca        <file>
-//	    plain_http
-//	    master_tenant <uuid>
-//	}
+// UnmarshalCaddyfile reads `tokens remote <url> { ... }`.
 func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
-	if !d.AllArgs(&t.URL) {
+	if d.CountRemainingArgs() == 0 {
 		return d.ArgErr()
 	}
-	return block(d, "tokens remote", map[string]value{
-		"staleness": duration(&t.Staleness), "timeout": duration(&t.Timeout), "ca": text(&t.CA), "plain_http": flag(&t.PlainHTTP),
-		"master_tenant": text(&t.MasterTenant),
-	})
+	return block(d, "tokens remote", t)
 }
 
 var _ interface {
@@ -194,10 +181,6 @@ func (a *App) loadBackends(ctx caddy.Context) error {
 	return nil
 }
 
-// useBackends makes the service try this configuration's backends. The service belongs to the database and outlives reloads, so
-// during a reload two configurations share it: the new one's backends take effect once all its apps have started.
-func (a *App) useBackends() { a.engine.auth.UseBackends(a.backends) }
-
 // parseBackends reads the names of backends that need no options.
 func (a *App) parseBackends(d *caddyfile.Dispenser) error {
 	names := d.RemainingArgs()
@@ -226,12 +209,8 @@ func (*DatabaseBackend) CaddyModule() caddy.ModuleInfo {
 
 func (b *DatabaseBackend) use(s *authsvc.Service) { b.Backend = s.DatabaseBackend() }
 
-// UnmarshalCaddyfile takes nothing:
-//
-//	backend database
-func (*DatabaseBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	return nothing(d)
-}
+// UnmarshalCaddyfile reads `backend database`.
+func (*DatabaseBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return nothing(d) }
 
 // LDAPBackend asks the directory that the login's tenant has configured (PUT /backends/ldap), for users whose
 // authentication_method is ldap.
@@ -266,14 +245,10 @@ func (b *LDAPBackend) Recheck(ctx context.Context, id authsvc.Identity) error {
 
 func (b *LDAPBackend) use(s *authsvc.Service) { b.Backend = s.LDAPBackend(b.roots) }
 
-// UnmarshalCaddyfile parses
-//
-//	backend ldap {
-//	    ca <file>
-//	}
+// UnmarshalCaddyfile reads `backend ldap { ... }`.
 func (b *LDAPBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
-	return block(d, "backend ldap", map[string]value{"ca": text(&b.CA)})
+	return block(d, "backend ldap", b)
 }
 
 var _ interface {
@@ -319,7 +294,7 @@ func needsPublicURL(what string) error {
 // and client_secret, in POST /external/{type}/config. Several may be configured, under different types.
 type OAuth2 struct {
 	// AuthType is the name in paths and accesses. Default: oauth2.
-	AuthType string `json:"type,omitempty"`
+	AuthType string `json:"type,omitempty" caddyfile:"argument"`
 	// AuthURL is where users consent; TokenURL is where codes and refresh tokens are exchanged.
 	AuthURL  string `json:"auth_url"`
 	TokenURL string `json:"token_url"`
@@ -358,25 +333,14 @@ func (o *OAuth2) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// UnmarshalCaddyfile parses
-//
-//	external oauth2 [<type>] {
-//	    auth_url  <url>
-//	    token_url <url>
-//	    scopes    <scope...>
-//	    parameter <name> <value>
-//	    client_authentication body|header
-//	}
+// UnmarshalCaddyfile reads `external oauth2 [<type>] { ... }`.
 func (o *OAuth2) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
-	if d.NextArg() {
-		o.AuthType = d.Val()
-	}
-	return block(d, "external oauth2", map[string]value{
-		"auth_url": text(&o.AuthURL), "token_url": text(&o.TokenURL), "scopes": texts(&o.Scopes),
-		"parameter": o.addParameter, "client_authentication": text(&o.ClientAuthentication),
-	})
+	return block(d, "external oauth2", o)
 }
+
+// options has a line `parameter <name> <value>` for each of the parameters.
+func (o *OAuth2) options(known map[string]value) { known["parameter"] = o.addParameter }
 
 func (o *OAuth2) addParameter(args []string) error {
 	if len(args) != 2 {
@@ -408,14 +372,10 @@ func (g *Google) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// UnmarshalCaddyfile parses
-//
-//	external google {
-//	    scopes <scope...>
-//	}
+// UnmarshalCaddyfile reads `external google { ... }`.
 func (g *Google) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
-	return block(d, "external google", map[string]value{"scopes": texts(&g.Scopes)})
+	return block(d, "external google", g)
 }
 
 // Microsoft links users to their Microsoft accounts.
@@ -440,15 +400,10 @@ func (m *Microsoft) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// UnmarshalCaddyfile parses
-//
-//	external microsoft {
-//	    directory <directory>
-//	    scopes    <scope...>
-//	}
+// UnmarshalCaddyfile reads `external microsoft { ... }`.
 func (m *Microsoft) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
-	return block(d, "external microsoft", map[string]value{"directory": text(&m.Directory), "scopes": texts(&m.Scopes)})
+	return block(d, "external microsoft", m)
 }
 
 // Mobile keeps the push notification tokens of users' mobile applications.
@@ -459,9 +414,7 @@ func (*Mobile) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "ringfence.auth.external.mobile", New: func() caddy.Module { return new(Mobile) }}
 }
 
-// UnmarshalCaddyfile takes nothing:
-//
-//	external mobile
+// UnmarshalCaddyfile reads `external mobile`.
 func (*Mobile) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return nothing(d) }
 
 var (

@@ -24,32 +24,14 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(new(Auth))
-	caddy.RegisterModule(new(Confd))
-	caddy.RegisterModule(new(Helpers))
-	caddy.RegisterModule(new(CallRecords))
 	caddy.RegisterModule(new(Local))
 	httpcaddyfile.RegisterHandlerDirective("ringfence_local", parseBare(func() caddyhttp.MiddlewareHandler { return new(Local) }))
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_local", httpcaddyfile.Before, "header") // and so before all that answers
-	for _, directive := range []string{"ringfence_auth", "ringfence_confd", "ringfence_helpers", "ringfence_call_records"} {
-		httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, "respond")
+	for _, name := range []string{"auth", "confd", "helpers", "call_records"} {
+		caddy.RegisterModule(&Service{name: name})
+		httpcaddyfile.RegisterHandlerDirective("ringfence_"+name, parseService(name))
+		httpcaddyfile.RegisterDirectiveOrder("ringfence_"+name, httpcaddyfile.Before, "respond")
 	}
-	httpcaddyfile.RegisterHandlerDirective("ringfence_auth", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-		auth := new(Auth)
-		h.Next()
-		return auth, auth.parse(h)
-	})
-	httpcaddyfile.RegisterHandlerDirective("ringfence_confd", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-		confd := new(Confd)
-		h.Next()
-		return confd, confd.parse(h)
-	})
-	httpcaddyfile.RegisterHandlerDirective("ringfence_helpers", parseHelpers)
-	httpcaddyfile.RegisterHandlerDirective("ringfence_call_records", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-		records := new(CallRecords)
-		h.Next()
-		return records, records.parse(h)
-	})
 	caddy.RegisterModule(new(Console))
 	httpcaddyfile.RegisterHandlerDirective("ringfence_console", parseBare(func() caddyhttp.MiddlewareHandler { return new(Console) }))
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_console", httpcaddyfile.Before, "respond")
@@ -58,133 +40,75 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_health", httpcaddyfile.Before, "redir") // and so before every gate
 }
 
-// Auth serves the authentication service to requests that a ringfence_gate has let through.
-type Auth struct{ gated }
-
-// Confd serves the telephony configuration service to requests that a ringfence_gate has let through.
-type Confd struct{ gated }
-
-// Helpers serves the helper endpoints to requests that a ringfence_gate has let through or, if Open is set, to everybody who can
-// reach the port, which must then be a loopback one.
-type Helpers struct {
-	// Open serves the endpoints at the root of the site, without a gate.
-	Open bool `json:"open,omitempty"`
-	gated
-
-	plain http.Handler
-}
-
-// CallRecords serves the call log to requests that a ringfence_gate has let through.
-type CallRecords struct{ gated }
-
-// gated is a service behind the gate.
-type gated struct {
+// Service serves one of Ringfence's own services to requests that a ringfence_gate has let through: the authentication service, the telephony
+// configuration service, the helper endpoints or the call log. There is a module for each: http.handlers.ringfence_{auth,confd,helpers,call_records}.
+type Service struct {
 	// Accept is "lenient" if a request without an Accept header accepts any response. Empty: such a request gets 406.
 	Accept string `json:"accept,omitempty"`
+	// Open serves the helper endpoints at the root of the site, without a gate, to everybody who can reach the port, which must then be a loopback one.
+	Open bool `json:"open,omitempty"`
 
+	name    string
 	service *rest.Service
+	plain   http.Handler // of the helper endpoints, if Open is set
 }
 
 const lenient = "lenient"
 
-// Validate checks the options.
-func (g *gated) Validate() error {
-	if g.Accept != "" && g.Accept != lenient {
-		return fmt.Errorf("accept is %q; it must be lenient or left out", g.Accept)
+// CaddyModule returns the Caddy module information.
+func (s *Service) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  caddy.ModuleID("http.handlers.ringfence_" + s.name),
+		New: func() caddy.Module { return &Service{name: s.name} },
 	}
-	return nil
 }
 
-// serve passes the request to the service. A missing Accept header means that any response is acceptable (RFC 7231, 5.3.2).
-func (g *gated) serve(w http.ResponseWriter, r *http.Request, service http.Handler) {
-	if g.Accept == lenient && rest.AcceptsNothing(r.Header) {
-		r.Header["Accept"] = []string{"*/*"}
+// Provision takes the service from the app.
+func (s *Service) Provision(ctx caddy.Context) error {
+	app, err := loadApp(ctx)
+	if err != nil {
+		return err
 	}
-	service.ServeHTTP(w, r)
+	s.service = map[string]*rest.Service{
+		"auth": app.auth, "confd": app.engine.confd, "helpers": app.engine.helpers.REST(), "call_records": app.engine.records.REST(),
+	}[s.name]
+	app.needsDatabase = true
+	if !s.Open {
+		return nil
+	}
+	s.plain = app.engine.helpers.Plain()
+	return checkOpen(ctx)
+}
+
+// Validate checks the options.
+func (s *Service) Validate() error {
+	if s.Accept != "" && s.Accept != lenient {
+		return fmt.Errorf("accept is %q; it must be lenient or left out", s.Accept)
+	}
+	if s.Open && s.name != "helpers" {
+		return errors.New("only the helper endpoints may be open")
+	}
+	return nil
 }
 
 var errNoGate = errors.New("no ringfence_gate has let this request through: put ringfence_gate into the same route")
 
-// ServeHTTP fails closed: it does not serve a request that no gate has matched with this service.
-func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
-	m := rest.FromContext(r.Context())
-	if m == nil || m.Service != g.service {
-		return caddyhttp.Error(http.StatusInternalServerError, errNoGate)
+// ServeHTTP fails closed: it does not serve a request that no gate has matched with this service, unless it is open. With lenient, a missing Accept
+// header means that any response is acceptable (RFC 7231, 5.3.2).
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	serves := s.plain
+	if serves == nil {
+		m := rest.FromContext(r.Context())
+		if m == nil || m.Service != s.service {
+			return caddyhttp.Error(http.StatusInternalServerError, errNoGate)
+		}
+		serves = s.service
 	}
-	g.serve(w, r, g.service)
+	if s.Accept == lenient && rest.AcceptsNothing(r.Header) {
+		r.Header["Accept"] = []string{"*/*"}
+	}
+	serves.ServeHTTP(w, r)
 	return nil
-}
-
-// CaddyModule returns the Caddy module information.
-func (*Auth) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: "http.handlers.ringfence_auth", New: func() caddy.Module { return new(Auth) }}
-}
-
-// CaddyModule returns the Caddy module information.
-func (*Confd) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: "http.handlers.ringfence_confd", New: func() caddy.Module { return new(Confd) }}
-}
-
-// CaddyModule returns the Caddy module information.
-func (*Helpers) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: "http.handlers.ringfence_helpers", New: func() caddy.Module { return new(Helpers) }}
-}
-
-// CaddyModule returns the Caddy module information.
-func (*CallRecords) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: "http.handlers.ringfence_call_records", New: func() caddy.Module { return new(CallRecords) }}
-}
-
-// Provision takes the service from the app.
-func (h *CallRecords) Provision(ctx caddy.Context) error {
-	app, err := loadApp(ctx)
-	if err != nil {
-		return err
-	}
-	h.service, app.needsDatabase = app.engine.records.REST(), true
-	return nil
-}
-
-// Provision takes the service from the app.
-func (h *Auth) Provision(ctx caddy.Context) error {
-	app, err := loadApp(ctx)
-	if err != nil {
-		return err
-	}
-	h.service, app.needsDatabase = app.auth, true
-	return nil
-}
-
-// Provision takes the service from the app.
-func (h *Confd) Provision(ctx caddy.Context) error {
-	app, err := loadApp(ctx)
-	if err != nil {
-		return err
-	}
-	h.service, app.needsDatabase = app.engine.confd, true
-	return nil
-}
-
-// Provision takes the service from the app.
-func (h *Helpers) Provision(ctx caddy.Context) error {
-	app, err := loadApp(ctx)
-	if err != nil {
-		return err
-	}
-	h.service, h.plain, app.needsDatabase = app.engine.helpers.REST(), app.engine.helpers.Plain(), true
-	if !h.Open {
-		return nil
-	}
-	return checkOpen(ctx)
-}
-
-// ServeHTTP serves an open endpoint without requiring a gate.
-func (h *Helpers) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if h.Open {
-		h.serve(w, r, h.plain)
-		return nil
-	}
-	return h.gated.ServeHTTP(w, r, next)
 }
 
 // checkOpen refuses open helper endpoints on a server that other machines can reach.
@@ -227,41 +151,33 @@ func parseBare(module func() caddyhttp.MiddlewareHandler) httpcaddyfile.Unmarsha
 	}
 }
 
-// parse parses the options of a service, whose arguments have been read:
-//
-//	ringfence_confd {
-//	    accept lenient
-//	}
-func (g *gated) parse(h httpcaddyfile.Helper) error {
-	if h.NextArg() {
-		return h.ArgErr()
-	}
-	for h.NextBlock(0) {
-		if err := parse(h.Dispenser, []option{{"accept", onlyOne(&g.Accept)}}); err != nil {
-			return err
-		}
-		if err := g.Validate(); err != nil {
-			return h.WrapErr(err)
-		}
-	}
-	return nil
-}
-
-// parseHelpers parses
+// parseService parses the directive of a service, in which only the helper endpoints may be open:
 //
 //	ringfence_helpers [open] {
 //	    accept lenient
 //	}
-func parseHelpers(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
-	h.Next()
-	helpers := new(Helpers)
-	if h.NextArg() {
-		if h.Val() != "open" {
-			return nil, h.Errf("ringfence_helpers takes nothing, or the word open")
+func parseService(name string) httpcaddyfile.UnmarshalHandlerFunc {
+	return func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		h.Next()
+		s := &Service{name: name}
+		if name == "helpers" && h.NextArg() {
+			if s.Open = h.Val() == "open"; !s.Open {
+				return nil, h.Errf("ringfence_helpers takes nothing, or the word open")
+			}
 		}
-		helpers.Open = true
+		if h.NextArg() {
+			return nil, h.ArgErr()
+		}
+		for h.NextBlock(0) {
+			if err := parse(h.Dispenser, []option{{"accept", once(s.Accept != "", word(&s.Accept))}}); err != nil {
+				return nil, err
+			}
+			if err := s.Validate(); err != nil {
+				return nil, h.WrapErr(err)
+			}
+		}
+		return s, nil
 	}
-	return helpers, helpers.parse(h)
 }
 
 // Local keeps web pages away from a plain port: it passes on what tools of this machine ask for, and responds to everybody else with 403. Web
@@ -436,18 +352,11 @@ func state(w http.ResponseWriter, r *http.Request, status int, text string) erro
 }
 
 var (
-	_ caddyhttp.MiddlewareHandler = (*Auth)(nil)
-	_ caddyhttp.MiddlewareHandler = (*Confd)(nil)
-	_ caddyhttp.MiddlewareHandler = (*Helpers)(nil)
-	_ caddyhttp.MiddlewareHandler = (*CallRecords)(nil)
-	_ caddy.Provisioner           = (*Auth)(nil)
-	_ caddy.Provisioner           = (*Confd)(nil)
-	_ caddy.Provisioner           = (*Helpers)(nil)
-	_ caddy.Provisioner           = (*CallRecords)(nil)
-	_ caddy.Validator             = (*Auth)(nil)
-	_ caddy.Validator             = (*Confd)(nil)
-	_ caddy.Validator             = (*Helpers)(nil)
-	_ caddy.Validator             = (*CallRecords)(nil)
+	_ interface {
+		caddyhttp.MiddlewareHandler
+		caddy.Provisioner
+		caddy.Validator
+	} = (*Service)(nil)
 	_ caddyfile.Unmarshaler       = (*RemoteTokens)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Local)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Console)(nil)

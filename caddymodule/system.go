@@ -26,7 +26,7 @@ import (
 // backupsOff is the value of the option backups that makes the gateway keep none.
 const backupsOff = "off"
 
-// useInstallation makes the helper endpoints look after the installation of this configuration, at the same time as useBackends.
+// useInstallation makes the helper endpoints look after the installation of this configuration.
 func (a *App) useInstallation() {
 	i := helpers.Installation{
 		Examine: a.examine,

@@ -282,11 +282,8 @@ func (t *telephone) filesChanged(change confdsvc.FilesChange) {
 
 // undone keeps why files did not follow a change in confd.
 func (t *telephone) undone(ctx context.Context, why string) error {
-	s, err := t.current()
-	if err != nil {
-		return err
-	}
-	return s.Undone(ctx, why)
+	_, err := ask(t, func(s *apply.Service) (any, error) { return nil, s.Undone(ctx, why) })
+	return err
 }
 
 // tenantChanged hears of committed changes of tenants, whose objects come and go with them.
@@ -305,76 +302,55 @@ func (t *telephone) current() (*apply.Service, error) {
 	return t.service, nil
 }
 
-// Generate implements [helpers.Telephony].
-func (t *telephone) Generate(ctx context.Context, asked jobs.Recorder) error {
+// ask asks the service of the configuration in use.
+func ask[R any](t *telephone, do func(s *apply.Service) (R, error)) (reply R, err error) {
 	s, err := t.current()
 	if err != nil {
-		return err
+		return reply, err
 	}
-	return s.Generate(ctx, asked)
+	return do(s)
+}
+
+// Generate implements [helpers.Telephony].
+func (t *telephone) Generate(ctx context.Context, asked jobs.Recorder) error {
+	_, err := ask(t, func(s *apply.Service) (any, error) { return nil, s.Generate(ctx, asked) })
+	return err
 }
 
 // Apply implements [helpers.Telephony].
 func (t *telephone) Apply(ctx context.Context, o jobs.Options) (jobs.Job, error) {
-	s, err := t.current()
-	if err != nil {
-		return jobs.Job{}, err
-	}
-	return s.Apply(ctx, o)
+	return ask(t, func(s *apply.Service) (jobs.Job, error) { return s.Apply(ctx, o) })
 }
 
 // Job implements [helpers.Telephony].
 func (t *telephone) Job(ctx context.Context, uuid string) (jobs.Job, error) {
-	s, err := t.current()
-	if err != nil {
-		return jobs.Job{}, err
-	}
-	return s.Job(ctx, uuid)
+	return ask(t, func(s *apply.Service) (jobs.Job, error) { return s.Job(ctx, uuid) })
 }
 
 // Preview implements [helpers.Telephony].
 func (t *telephone) Preview(ctx context.Context) (jobs.Preview, error) {
-	s, err := t.current()
-	if err != nil {
-		return jobs.Preview{}, err
-	}
-	return s.Preview(ctx)
+	return ask(t, func(s *apply.Service) (jobs.Preview, error) { return s.Preview(ctx) })
 }
 
 // Generations implements [helpers.Telephony].
 func (t *telephone) Generations(ctx context.Context) (jobs.Generations, error) {
-	s, err := t.current()
-	if err != nil {
-		return jobs.Generations{}, err
-	}
-	return s.Generations(ctx)
+	return ask(t, func(s *apply.Service) (jobs.Generations, error) { return s.Generations(ctx) })
 }
 
 // GoBack implements [helpers.Telephony].
 func (t *telephone) GoBack(ctx context.Context, generation int64, asked jobs.Recorder) (jobs.Job, error) {
-	s, err := t.current()
-	if err != nil {
-		return jobs.Job{}, err
-	}
-	return s.GoBack(ctx, generation, asked)
+	return ask(t, func(s *apply.Service) (jobs.Job, error) { return s.GoBack(ctx, generation, asked) })
 }
 
 // Live implements [helpers.Telephony].
 func (t *telephone) Live(ctx context.Context) (jobs.Live, error) {
-	s, err := t.current()
-	if err != nil {
-		return jobs.Live{}, err
-	}
-	return s.Live(ctx)
+	return ask(t, func(s *apply.Service) (jobs.Live, error) { return s.Live(ctx) })
 }
 
 // Execute implements [helpers.Commands].
 func (t *telephone) Execute(ctx context.Context, command string) error {
-	s, err := t.current()
-	if err != nil {
-		return err
-	}
-	return s.Execute(ctx, command)
+	_, err := ask(t, func(s *apply.Service) (any, error) { return nil, s.Execute(ctx, command) })
+	return err
 }
 
 // trunk asks Asterisk how a trunk is, for [confdsvc.Options].

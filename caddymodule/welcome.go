@@ -47,13 +47,8 @@ type started struct{ *App }
 
 // Handle implements caddyevents.Handler. While it runs the old configuration, if there is one, still serves.
 func (a started) Handle(context.Context, caddy.Event) error {
-	slog.SetDefault(a.log)
 	a.engine.auth.UseRequirements(a.requirements)
-	a.useBackends()
-	a.useSettings()
-	a.useHelpers()
-	a.useInstallation()
-	a.useAsterisk()
+	a.use()
 	if a.reload {
 		a.takeOver()
 		a.log.Info("reloaded: the new configuration serves now")
@@ -61,6 +56,19 @@ func (a started) Handle(context.Context, caddy.Event) error {
 		a.welcome()
 	}
 	return nil
+}
+
+// use makes the services, which belong to the database and outlive reloads, use what this configuration says. During a reload two configurations share
+// them: what the new one says takes effect once all its apps have started.
+func (a *App) use() {
+	slog.SetDefault(a.log)
+	a.engine.auth.UseBackends(a.backends)
+	if err := a.engine.auth.UseSettings(a.settings); err != nil {
+		a.log.Error("the settings of the authentication service stay as they were", "error", err) // cannot happen: Check accepted them
+	}
+	a.useHelpers()
+	a.useInstallation()
+	a.useAsterisk()
 }
 
 // PublicAddress returns the public URL, for the certificate, or "" if there is none.
@@ -158,7 +166,7 @@ func (h *handlers) search(routes caddyhttp.RouteList) {
 				h.console = true
 			case *Gate:
 				h.gate = true
-			case *Helpers:
+			case *Service:
 				h.open = h.open || handler.Open
 			}
 		}
