@@ -108,54 +108,52 @@ func (s *Service) followOnce(f Following) error {
 		return err
 	}
 	action, change, do := s.following(ctx, f)
-	err := do(func() error {
+	return unlessMissing(do(func() error {
 		slog.Info("files follow a change of the configuration", "operation", action, "resource", change.Resource, "object", change.Object)
 		s.note(action, change)
 		return nil
-	})
-	if isNotFound(err) {
-		return nil // there are none
-	}
-	return err
+	}))
 }
 
-// following returns the operation of the endpoints that does what a change asks for, its entry in the audit, and the work.
+// following returns the operation of the endpoints that does what a change asks for, its entry in the audit, and the work. It is no error if there is
+// nothing to move, or nothing in a context or for a music on hold to delete.
 func (s *Service) following(ctx context.Context, f Following) (action string, change audit.Change, do func(record func() error) error) {
 	from, to := mailbox{f.Number, f.Context}, mailbox{f.ToNumber, f.ToContext}
 	switch {
 	case f.MOH != "":
-		return "delete_moh", mohChange(f.MOH), func(record func() error) error { return removeMOH(s.settings.Load().MOH, f.MOH, record) }
+		return "delete_moh", entry("moh", f.MOH, map[string]string{"name": f.MOH}), func(record func() error) error {
+			return removeMOH(s.settings.Load().MOH, f.MOH, record)
+		}
 	case f.Sound != "":
-		change := audit.Change{Resource: "sounds", Object: f.Sound, Keys: [][]string{{f.Sound}}, Before: map[string]string{"uuid": f.Sound}}
-		return "delete_sounds", change, func(record func() error) error { return removeMOH(s.settings.Load().Sounds, f.Sound, record) }
+		return "delete_sounds", entry("sounds", f.Sound, map[string]string{"uuid": f.Sound}), func(record func() error) error {
+			return removeMOH(s.settings.Load().Sounds, f.Sound, record)
+		}
 	case f.Number == "":
-		return "delete_voicemails_context", contextChange(f.Context), func(record func() error) error {
-			return s.withSpool(func(all spool) error { return all.removeContext(ctx, f.Context, record) })
+		return "delete_voicemails_context", entry("voicemails_context", f.Context, map[string]string{"context": f.Context}), func(record func() error) error {
+			return unlessMissing(s.withSpool(func(all spool) error { return all.removeContext(ctx, f.Context, record) }))
 		}
 	case f.ToNumber == "":
-		return "delete_voicemail", removal(from), func(record func() error) error {
+		return "delete_voicemail", entry("voicemails", from.String(), from), func(record func() error) error {
 			return s.withSpool(func(all spool) error { return all.remove(ctx, from, record) })
 		}
 	default:
-		return "move_voicemail", relocation(from, to), func(record func() error) error {
-			return s.withSpool(func(all spool) error { return all.relocate(ctx, from, to, record) })
+		change = entry("voicemails", from.String(), from)
+		change.Keys, change.After = [][]string{{from.String(), to.String()}}, to
+		return "move_voicemail", change, func(record func() error) error {
+			return unlessMissing(s.withSpool(func(all spool) error { return all.relocate(ctx, from, to, record) }))
 		}
 	}
 }
 
-// removal, relocation, contextChange and mohChange are entries of the audit.
-func removal(m mailbox) audit.Change {
-	return audit.Change{Resource: "voicemails", Object: m.String(), Keys: [][]string{{m.String()}}, Before: m}
+// entry is the audit's entry of what is deleted.
+func entry(resource, object string, before any) audit.Change {
+	return audit.Change{Resource: resource, Object: object, Keys: [][]string{{object}}, Before: before}
 }
 
-func relocation(from, to mailbox) audit.Change {
-	return audit.Change{Resource: "voicemails", Object: from.String(), Keys: [][]string{{from.String(), to.String()}}, Before: from, After: to}
-}
-
-func contextChange(name string) audit.Change {
-	return audit.Change{Resource: "voicemails_context", Object: name, Keys: [][]string{{name}}, Before: map[string]string{"context": name}}
-}
-
-func mohChange(name string) audit.Change {
-	return audit.Change{Resource: "moh", Object: name, Keys: [][]string{{name}}, Before: map[string]string{"name": name}}
+// unlessMissing returns an error, unless it says that there is no such thing.
+func unlessMissing(err error) error {
+	if e := apierr.As(err); e != nil && e.Kind == apierr.NotFound {
+		return nil
+	}
+	return err
 }

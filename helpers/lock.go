@@ -185,17 +185,7 @@ func (j *journal) end() {
 
 // linkTo makes the journal the lock of a folder. The error is fs.ErrExist if the folder has a lock, and fs.ErrNotExist if it is gone.
 func (j *journal) linkTo(f folder) error {
-	bin, err := j.bin.root.Open(".")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = bin.Close() }()
-	into, err := f.root.Open(".")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = into.Close() }()
-	return unix.Linkat(int(bin.Fd()), j.name, int(into.Fd()), lockName, 0)
+	return j.bin.with(f, func(bin, into int) error { return unix.Linkat(bin, j.name, into, lockName, 0) })
 }
 
 const maxJournal = 1 << 10

@@ -4,21 +4,12 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
-
-	"github.com/ringfence/ringfence/internal/apierr"
 )
 
 // mohForm is that of the names that confd gives to music on hold.
 const mohForm = `^moh-[A-Za-z0-9_]{1,10}-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`
 
 var mohPattern = regexp.MustCompile(mohForm)
-
-func checkMOH(name string) error {
-	if !mohPattern.MatchString(name) {
-		return apierr.InvalidField("name", "regex", "Must be the name of a music on hold, moh-<slug>-<uuid>")
-	}
-	return nil
-}
 
 // removeMOH deletes the files of a music on hold, or of a category of sounds. Without any there is nothing to do.
 func removeMOH(path, name string, record func() error) error {

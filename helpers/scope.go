@@ -98,23 +98,24 @@ func (s scope) asked(r *rest.Request) jobs.Recorder {
 	}
 }
 
-// context refuses a context that is not in the scope, as if it did not exist.
-func (s scope) context(ctx context.Context, name string) error {
+// has refuses what is not in the scope, as if it did not exist. A voicemail without a context is in the tenant's internal one.
+func (s scope) has(ctx context.Context, f *Following) (err error) {
+	if f.Context == "" && f.MOH == "" {
+		f.Context, err = s.internal(ctx)
+		return err
+	}
 	if s.all {
 		return nil
 	}
-	return found(s.service.names.HasContext(ctx, s.tenant, name))
-}
-
-// moh refuses a music on hold that is not in the scope, as if it did not exist.
-func (s scope) moh(ctx context.Context, name string) error {
-	if s.all {
-		return nil
+	ok := true
+	if f.MOH != "" {
+		ok, err = s.service.names.HasMOH(ctx, s.tenant, f.MOH)
 	}
-	return found(s.service.names.HasMOH(ctx, s.tenant, name))
-}
-
-func found(ok bool, err error) error {
+	for _, name := range []string{f.Context, f.ToContext} {
+		if name != "" && ok && err == nil {
+			ok, err = s.service.names.HasContext(ctx, s.tenant, name)
+		}
+	}
 	if err == nil && !ok {
 		err = notFound()
 	}

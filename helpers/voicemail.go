@@ -1,6 +1,7 @@
 package helpers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -277,7 +278,7 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 			parameter("context", contextForm, "The voicemail's context. Default: the tenant's internal context; on the loopback port that of the only tenant.", false),
 		},
 		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
-		Handle: e.deleteVoicemail,
+		Handle: e.ofFiles(oneMailbox),
 	}
 	move := rest.Operation{
 		Method: http.MethodPost, Path: "/move_voicemail", Access: "sysconfd.voicemails.update",
@@ -287,7 +288,7 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 			parameter("new_mailbox", numberForm, "The number from now on.", true), parameter("new_context", contextForm, "The context from now on.", true),
 		},
 		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
-		Handle: e.moveVoicemail,
+		Handle: e.ofFiles(twoMailboxes),
 	}
 	return []rest.Operation{
 		remove, e.get(remove, "delete_voicemail"), move, e.get(move, "move_voicemail"),
@@ -296,7 +297,10 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 			ID: "delete_voicemails_context", Tag: "voicemails", Summary: "Delete the messages and greetings of all voicemails of a context",
 			Query:   []rest.Parameter{parameter("context", contextForm, "The context.", true)},
 			Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
-			Handle: e.deleteContext,
+			Handle: e.ofFiles(func(r *rest.Request) (f Following, err error) {
+				f.Context, _ = r.Query("context")
+				return f, checkContext("context", f.Context)
+			}),
 		},
 	}
 }
@@ -318,107 +322,62 @@ func (s *Service) withSpool(do func(spool) error) error {
 	return do(spool{f, s.patience})
 }
 
-func (e *endpoints) deleteVoicemail(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	m, err := mailboxOf(r)
-	if err != nil {
-		return rest.Reply{}, err
+// ofFiles is the handler of a request for what files have to follow: read returns what that is, in a form that was checked. What is not in the scope
+// of the request is refused.
+func (e *endpoints) ofFiles(read func(r *rest.Request) (Following, error)) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		f, err := read(r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		s, err := e.scope(ctx, r)
+		if err == nil {
+			err = s.has(ctx, &f)
+		}
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		_, change, do := e.following(ctx, f)
+		return done, do(s.change(ctx, r, change))
 	}
-	s, err := e.scope(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	if m.Context == "" {
-		m.Context, err = s.internal(ctx)
-	} else {
-		err = s.context(ctx, m.Context)
-	}
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	record := s.change(ctx, r, removal(m))
-	return done, e.withSpool(func(all spool) error { return all.remove(ctx, m, record) })
 }
 
-// mailboxOf reads which voicemail a request is about. The context is empty if it names none.
-func mailboxOf(r *rest.Request) (mailbox, error) {
+// oneMailbox reads which voicemail a request is about. The context is empty if it names none.
+func oneMailbox(r *rest.Request) (f Following, err error) {
 	name, named := r.Query("name")
 	number, numbered := r.Query("mailbox")
 	switch {
 	case !named && !numbered:
-		return mailbox{}, apierr.InvalidField("name", "required", "Is required")
+		return f, apierr.InvalidField("name", "required", "Is required")
 	case named && numbered && name != number:
-		return mailbox{}, apierr.InvalidField("mailbox", "duplicate", "Must be the same as name, or left out")
+		return f, apierr.InvalidField("mailbox", "duplicate", "Must be the same as name, or left out")
 	}
-	m := mailbox{Number: name}
 	field := "name"
-	if !named {
-		m.Number, field = number, "mailbox"
+	if f.Number = name; !named {
+		f.Number, field = number, "mailbox"
 	}
 	var sent bool
-	if m.Context, sent = r.Query("context"); sent {
-		if err := checkContext("context", m.Context); err != nil {
-			return mailbox{}, err
+	if f.Context, sent = r.Query("context"); sent {
+		if err := checkContext("context", f.Context); err != nil {
+			return f, err
 		}
 	}
-	return m, checkNumber(field, m.Number)
+	return f, checkNumber(field, f.Number)
 }
 
-func (e *endpoints) moveVoicemail(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	from, err := mailboxIn(r, "old_mailbox", "old_context")
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	to, err := mailboxIn(r, "new_mailbox", "new_context")
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	s, err := e.scope(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	for _, name := range []string{from.Context, to.Context} {
-		if err := s.context(ctx, name); err != nil {
-			return rest.Reply{}, err
+// twoMailboxes reads from where to where a request moves a voicemail.
+func twoMailboxes(r *rest.Request) (f Following, err error) {
+	for _, of := range []struct {
+		number, context *string
+		name, in        string
+	}{{&f.Number, &f.Context, "old_mailbox", "old_context"}, {&f.ToNumber, &f.ToContext, "new_mailbox", "new_context"}} {
+		*of.number, _ = r.Query(of.name)
+		*of.context, _ = r.Query(of.in)
+		if err := cmp.Or(checkNumber(of.name, *of.number), checkContext(of.in, *of.context)); err != nil {
+			return f, err
 		}
 	}
-	record := s.change(ctx, r, relocation(from, to))
-	if err := e.withSpool(func(all spool) error { return all.relocate(ctx, from, to, record) }); !isNotFound(err) {
-		return done, err
-	}
-	return done, nil // no voicemail at all: nothing to move
-}
-
-func mailboxIn(r *rest.Request, number, in string) (m mailbox, err error) {
-	m.Number, _ = r.Query(number)
-	m.Context, _ = r.Query(in)
-	if err := checkNumber(number, m.Number); err != nil {
-		return m, err
-	}
-	return m, checkContext(in, m.Context)
-}
-
-func (e *endpoints) deleteContext(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	name, _ := r.Query("context")
-	if err := checkContext("context", name); err != nil {
-		return rest.Reply{}, err
-	}
-	s, err := e.scope(ctx, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	if err := s.context(ctx, name); err != nil {
-		return rest.Reply{}, err
-	}
-	record := s.change(ctx, r, contextChange(name))
-	if err := e.withSpool(func(all spool) error { return all.removeContext(ctx, name, record) }); !isNotFound(err) {
-		return done, err
-	}
-	return done, nil // no voicemail at all: nothing to delete
-}
-
-func isNotFound(err error) bool {
-	e := apierr.As(err)
-	return e != nil && e.Kind == apierr.NotFound
+	return f, nil
 }
 
 func (e *endpoints) mohOperations() []rest.Operation {
@@ -427,19 +386,11 @@ func (e *endpoints) mohOperations() []rest.Operation {
 		ID: "delete_moh", Tag: "moh", Summary: "Delete the files of a music on hold",
 		Query:   []rest.Parameter{parameter("name", mohForm, "The name that confd has given to it.", true)},
 		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			name, _ := r.Query("name")
-			if err := checkMOH(name); err != nil {
-				return rest.Reply{}, err
+		Handle: e.ofFiles(func(r *rest.Request) (f Following, err error) {
+			if f.MOH, _ = r.Query("name"); !mohPattern.MatchString(f.MOH) {
+				err = apierr.InvalidField("name", "regex", "Must be the name of a music on hold, moh-<slug>-<uuid>")
 			}
-			s, err := e.scope(ctx, r)
-			if err != nil {
-				return rest.Reply{}, err
-			}
-			if err := s.moh(ctx, name); err != nil {
-				return rest.Reply{}, err
-			}
-			return done, removeMOH(e.settings.Load().MOH, name, s.change(ctx, r, mohChange(name)))
-		},
+			return f, err
+		}),
 	}}
 }
