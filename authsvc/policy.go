@@ -249,7 +249,7 @@ func (s *Service) policyAccessOperations() []rest.Operation {
 				if err := checkPatterns([]string{access}); err != nil {
 					return rest.Reply{}, err
 				}
-				return rest.Reply{}, s.policies.Edit(ctx, r, func(_ context.Context, _ store.Conn, p *Policy) error { return change(p, access) })
+				return rest.Reply{}, s.policies.Edit(ctx, r, nil, func(_ context.Context, _ store.Conn, p *Policy) error { return change(p, access) })
 			},
 		}
 	}

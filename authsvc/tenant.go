@@ -433,12 +433,15 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 			return err
 		}
 	}
-	for _, record := range []func(context.Context, store.Conn, *rest.Request, string) error{
-		s.users.RecordGone, s.groups.RecordGone, s.policies.RecordGone, s.engine.RecordSettings,
+	for _, record := range []func(context.Context, store.Conn, *rest.Request, string) (int, error){
+		s.users.RecordGone, s.groups.RecordGone, s.policies.RecordGone,
 	} {
-		if err := record(ctx, c, change.Request, t.UUID); err != nil {
+		if _, err := record(ctx, c, change.Request, t.UUID); err != nil {
 			return err
 		}
+	}
+	if err := s.engine.RecordSettings(ctx, c, change.Request, t.UUID); err != nil {
+		return err
 	}
 	if err := depart(ctx, c, usersOf(t.UUID)); err != nil {
 		return err

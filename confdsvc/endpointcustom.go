@@ -62,7 +62,7 @@ func declareEndpointsCustom(e *crud.Engine) {
 		MayEnd:      lineCanLoseEndpoint[EndpointCustom](e),
 		Changed:     crud.Each(rememberEndpoint[EndpointCustom]),
 	}.On(e)
-	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Relation: lineCustom, Stays: true, Shown: true}.On(e)
+	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Relation: lineCustom, Shown: true}.On(e)
 }
 
 // notOf refuses an endpoint that a line, or a trunk, has: whichever its owner is not.

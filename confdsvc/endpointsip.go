@@ -149,7 +149,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 		Changed:     crud.Each(rememberEndpoint[EndpointSIP]),
 	}.On(e)
 	crud.Nest[Line, EndpointSIP]{
-		Name: "endpoint_sip", Relation: lineSIP, Stays: true, Shown: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth,
+		Name: "endpoint_sip", Relation: lineSIP, Shown: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth,
 	}.On(e)
 }
 

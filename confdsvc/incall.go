@@ -90,7 +90,7 @@ func declareIncalls(e *crud.Engine) {
 	numbers.Complete, numbers.Linked = rangeHoldsNumber(e), rangeHoldsNumber(e)
 	numbers.On(e)
 	crud.Nest[User, Incall]{
-		Name: "incalls", Relation: userIncalls, Many: true, Fills: []string{"destination"}, Refers: true, Stays: true, Shown: true,
+		Name: "incalls", Relation: userIncalls, Many: true, Fills: []string{"destination"}, Shown: true,
 		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[User], i *Incall) (err error) {
 			i.Destination, err = leadsToUser(of.New)
 			return err

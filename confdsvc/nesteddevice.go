@@ -6,34 +6,42 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
-	"github.com/ringfence/ringfence/internal/store"
 )
 
 func init() {
 	resources = append(resources, func(e *crud.Engine) {
-		noDevice[User]("", false).On(e)
-		noDevice[Line]("string", true).On(e)
+		longest := 255
+		id := &rest.Schema{Type: "string", MaxLength: &longest}
+		noDevice := func(id any) error { return crud.Missing("device_id", "Device", "device_id", id) }
+		noDeviceOf := absent[Line]("device_id", id.Type, id, noDevice)
+		noDeviceOf.Inside = true
+		noDeviceOf.On(e)
+		absent[User]("device_id", "", id, noDevice).On(e)
+		absent[Line]("endpoint_sccp", "", &rest.Schema{Type: "object"}, none("endpoint_sccp", "Endpoint sccp")).On(e)
 	})
 }
 
-// noDevice is the attribute that names a device for a new line. There are no devices here, so no name leads to one. jsonType is the type in
-// the definition, which says of a user's that it may be anything.
-func noDevice[T any](jsonType string, inside bool) crud.Nested[T] {
-	longest := 255
-	text := &rest.Schema{Type: "string", MaxLength: &longest}
+// none refuses an attribute that names, or describes, what nobody has here.
+func none(name, title string) func(sent any) error {
+	return func(any) error { return apierr.New(apierr.Invalid, "field '%s': %s was not found", name, title).On("") }
+}
+
+// absent is an attribute for what nobody has here: it may only be null or empty. The definition shows it with the type jsonType, wanted is what
+// its values look like where it leads to something, and refuse refuses one.
+func absent[T any](name, jsonType string, wanted *rest.Schema, refuse func(sent any) error) crud.Nested[T] {
 	schema := func() *rest.Schema {
 		return &rest.Schema{
-			Type: jsonType, Nullable: true, Multiline: true, MaxLength: &longest, Doc: "There are none: it may only be null or empty.",
-			Check: func(value any) []apierr.Field { return text.Validate("", value) },
+			Type: jsonType, Nullable: true, Multiline: true, MaxLength: wanted.MaxLength, Doc: "There are none: it may only be null or empty.",
+			Check: func(value any) []apierr.Field { return wanted.Validate("", value) },
 		}
 	}
 	return crud.Nested[T]{
-		Name: "device_id", Inside: inside, Body: schema, Partial: schema,
-		Prepare: func(_ context.Context, _ store.Conn, _ *crud.Change[T], sent any) error {
-			if id, _ := sent.(string); id != "" {
-				return crud.Missing("device_id", "Device", "device_id", id)
+		Name: name, Body: schema, Partial: schema,
+		Receive: func(_ context.Context, _ *rest.Request, _ rest.Object, sent any) (any, error) {
+			if sent == nil || sent == "" {
+				return nil, nil
 			}
-			return nil
+			return nil, refuse(sent)
 		},
 	}
 }

@@ -57,6 +57,8 @@ func New(o Options) (*rest.Service, error) {
 	e.Idempotency, e.Notify = new(crud.Idempotency), o.Changed
 	if o.Logins != nil {
 		nestLogins(e, o.Logins)
+	} else {
+		absent[User]("auth", "", &rest.Schema{Type: "string"}, none("auth", "Auth")).On(e)
 	}
 	if o.Files != nil {
 		tellFiles(e, o.Files)

@@ -90,7 +90,7 @@ func declareTrunks(e *crud.Engine) {
 			return checkTrunks(ctx, c, e, "uuid = $1", pair.Right.UUID)
 		}))
 	crud.Nest[Trunk, EndpointSIP]{
-		Name: "endpoint_sip", Relation: trunkSIP, Stays: true, Asked: true,
+		Name: "endpoint_sip", Relation: trunkSIP, Asked: true,
 		Restore: func(o *EndpointSIP, sent map[string]any) { // what a trunk hides of its endpoint
 			restoreHiddenAuth(o, sent)
 			restoreHidden(sent, "registration_section_options", "client_uri", &o.Registration)

@@ -96,7 +96,7 @@ func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*ID,
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		return rest.Reply{}, crud.Of[User](e).Edit(ctx, r, func(ctx context.Context, c store.Conn, u *User) error {
+		return rest.Reply{}, crud.Of[User](e).Edit(ctx, r, nil, func(ctx context.Context, c store.Conn, u *User) error {
 			t, err := crud.Of[FuncKeyTemplate](e).NamedIn(ctx, c, r, scope)
 			if err == nil {
 				u.FuncKeyTemplateID, err = next(u, t)

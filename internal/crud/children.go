@@ -45,7 +45,9 @@ func (l ChildrenOf[P, C]) On(e *Engine) {
 		e.described.Children = append(e.described.Children, DescribedChildren{
 			Parent: b.parents.Path, Child: b.children.Path, Path: b.Path, Column: l.Column, Me: l.Me, Only: l.Only,
 		})
-		of, me := b.parents.place(), place{b.parents.Entity, "/" + b.parents.Path + "/me", b.caller}
+		of := b.parents.place()
+		of.belongs = b.belongs
+		me := place{b.parents.Entity, "/" + b.parents.Path + "/me", b.caller, b.belongs}
 		ops := []rest.Operation{b.list(of, "list_"+b.parents.Singular+"_"+declaration.Underscored(b.Path))}
 		if l.Me {
 			of = me
@@ -71,15 +73,18 @@ func (b *below[P, C]) caller(ctx context.Context, c store.Conn, r *rest.Request,
 	return b.parents.Row(ctx, c, scope, r.Principal().UserUUID)
 }
 
+// belongs returns the condition for the children of an object that a list shows.
+func (b *below[P, C]) belongs(ctx context.Context, o any, add func(value any) (placeholder string)) string {
+	where := b.Column + " = " + add(b.parents.Key(o))
+	if slices.Contains(b.Only, "read") && b.Access == "" {
+		where += b.children.AndVisibleBelow(ctx, b.parents.Objects, o, b.words, b.named(), add)
+	}
+	return where
+}
+
 // list returns the operation that lists the children of the object at a place.
 func (b *below[P, C]) list(of place, id string) rest.Operation {
-	op := b.children.listBelow(of, of.path+"/"+b.Path, id, func(ctx context.Context, o any, add func(value any) (placeholder string)) string {
-		where := b.Column + " = " + add(b.parents.Key(o))
-		if slices.Contains(b.Only, "read") && b.Access == "" {
-			where += b.children.AndVisibleBelow(ctx, b.parents.Objects, o, b.words, b.named(), add)
-		}
-		return where
-	})
+	op := b.children.listBelow(of, of.path+"/"+b.Path, id)
 	op.Access = rights.AccessOf(b.children.Service, of.path+"/"+b.words, "read")
 	b.describe("list", &op)
 	return op
@@ -107,9 +112,6 @@ func (b *below[P, C]) operation(of place, action string) rest.Operation {
 	if action == "create" {
 		op.Handle, op.Statuses = b.create(of), append(op.Statuses, 404)
 	} else {
-		if b.children.below == nil {
-			b.children.below = map[string]keyIn{}
-		}
 		b.children.below[op.Path] = b.key(of)
 	}
 	b.describe(action, &op)

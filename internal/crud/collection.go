@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -24,7 +25,8 @@ type CollectionOf[T declaration.Pointer] struct {
 	engine *Engine
 	// audited are the fields that the audit keeps.
 	audited []*rest.Property
-	// bodies are the schemas of what clients send and get, with what is nested.
+	// nests are the nested attributes, and bodies the schemas of what clients send and get, with what is nested.
+	nests  func() []*NestedOf[T]
 	bodies func() *bodies
 	// document is set if the objects are documents. drop is the access to delete one, with the parameters of its path, or "" if nobody deletes one
 	// alone.
@@ -39,21 +41,39 @@ type CollectionOf[T declaration.Pointer] struct {
 // keyIn returns how a request's path names an object.
 type keyIn func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error)
 
-// table is the part of a collection that does not depend on its type.
+// table is a collection, whatever the type of its objects is. What takes or returns objects does so as any.
 type table interface {
 	entity() *declaration.Entity
-	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	objects() *rights.Objects
-	mend(ctx context.Context, c store.Conn, how mender) error
-	mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) error
-	leads(path string) bool
-	addLeading(ctx context.Context, c store.Conn, l *leading) error
+
+	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error
+	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error)
+	erase(ctx context.Context, c store.Conn, condition string, arg any) error
 	EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
+	Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any) error
+	mend(ctx context.Context, c store.Conn, how mender) error
+	referring(path string) []reference
+	addWhere(ctx context.Context, c store.Conn, l *leading, condition string, args *query.Arguments, changes string, attributes ...string) error
 	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error
 	isBelow(path string) bool
-	reads(path string) bool
-	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error
-	Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any) error
+
+	// What follows is for relations.
+
+	query.Joined
+	joins(s *DeclaredSide)
+	firstList(s *DeclaredSide) bool
+	Show(of reflect.Type, l query.Loader)
+	titleOf(o any) string
+	rowAt(ctx context.Context, c store.Conn, scope, typed string) (any, error)
+	rowsOf(ctx context.Context, c store.Conn, condition string, args ...any) ([]any, error)
+	pick(ctx context.Context, c store.Conn, scope string, list *List, items []any) ([]any, error)
+	ownOf(ctx context.Context, c store.Conn, objects []any) error
+	Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error
+	deleteOf(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, o any) error
+	place(same ...string) place
+	listBelow(of place, path, id string) rest.Operation
+	oneBelow(of place) rest.Operation
+	createBelow(of place, path string, join func(ctx context.Context, c store.Conn, r *rest.Request, o, made any) error) rest.Operation
 }
 
 // collect is [Collect].
@@ -71,8 +91,8 @@ func collect[T declaration.Pointer](e *Engine, r declaration.Resource[T]) *Colle
 // prepare returns a resource on its engine.
 func prepare[T declaration.Pointer](e *Engine, r declaration.Resource[T]) *CollectionOf[T] {
 	m := declaration.Prepare(&e.Base, r)
-	k := &CollectionOf[T]{Reader: query.NewReader(m, e.SQL), Objects: rights.NewObjects(e.Registry, m), engine: e}
-	k.bodies = sync.OnceValue(k.makeBodies)
+	k := &CollectionOf[T]{Reader: query.NewReader(m, e.SQL), Objects: rights.NewObjects(e.Registry, m), engine: e, below: map[string]keyIn{}}
+	k.nests, k.bodies = sync.OnceValue(k.findNests), sync.OnceValue(k.makeBodies)
 	k.audited = auditedFields(k.Schema, k.Columns)
 	return k
 }

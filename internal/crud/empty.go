@@ -21,28 +21,21 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 	if err := e.MayEmpty(ctx, c, r, tenantUUID); err != nil {
 		return err
 	}
-	owning := e.owning()
-	for _, t := range owning { // before anything is gone: an object is shown with what it has in other tables
-		if err := t.RecordGone(ctx, c, r, tenantUUID); err != nil {
+	var gone []table
+	for _, t := range e.owning() { // before anything is gone: an object is shown with what it has in other tables
+		n, err := t.RecordGone(ctx, c, r, tenantUUID)
+		if err != nil {
 			return err
+		}
+		if n > 0 {
+			gone = append(gone, t)
 		}
 	}
 	if err := e.RecordSettings(ctx, c, r, tenantUUID); err != nil {
 		return err
 	}
-	var statements []string
-	for _, r := range e.relations {
-		if len(r.Only) > 0 && r.Left.Owned() {
-			theirs := "SELECT " + r.Left.KeyColumn().Name + " FROM " + r.Left.Table + " WHERE tenant_uuid = $1"
-			statements = append(statements, "DELETE FROM "+r.table+" WHERE "+r.Left.Refers+" IN ("+theirs+")")
-		}
-	}
-	slices.Sort(statements)
-	for _, t := range owning {
-		statements = append(statements, "DELETE FROM "+t.entity().Table+" WHERE tenant_uuid = $1")
-	}
-	for _, sql := range statements {
-		if _, err := c.Exec(ctx, sql, tenantUUID); err != nil {
+	for _, t := range gone {
+		if err := t.erase(ctx, c, "tenant_uuid = $1", tenantUUID); err != nil {
 			return err
 		}
 	}
@@ -132,20 +125,21 @@ var pathParameters = regexp.MustCompile(`/\{[^}]*\}`)
 // RecordSettings writes to the audit that a tenant's documents are deleted. Their rows go with the tenant's (ON DELETE).
 func (e *Engine) RecordSettings(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
 	for _, d := range e.documents {
-		if err := d.RecordGone(ctx, c, r, tenantUUID); err != nil {
+		if _, err := d.RecordGone(ctx, c, r, tenantUUID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// RecordGone writes to the audit that all of a tenant's objects are deleted, for hooks that delete them by one statement.
-func (k *CollectionOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+// RecordGone writes to the audit that all of a tenant's objects are deleted, for hooks that delete them by one statement, and returns how many
+// there are.
+func (k *CollectionOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error) {
 	objects, err := k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return k.recordSome(ctx, c, r, tenantUUID, objects)
+	return len(objects), k.recordSome(ctx, c, r, tenantUUID, objects)
 }
 
 func (k *CollectionOf[T]) recordSome(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, gone []T) error {
@@ -184,19 +178,24 @@ func (k *CollectionOf[T]) EraseWhere(ctx context.Context, c store.Conn, r *rest.
 	if err != nil {
 		return 0, err
 	}
+	return len(objects), k.erase(ctx, c, k.isListed(), list)
+}
+
+// erase deletes the rows for which a condition holds, and before them the links of their objects.
+func (k *CollectionOf[T]) erase(ctx context.Context, c store.Conn, condition string, arg any) error {
 	var statements []string
 	for _, s := range k.sides {
 		if len(s.relation.Only) > 0 {
-			statements = append(statements, "DELETE FROM "+s.Joining+" WHERE "+query.Listed(k.DB, s.Refers, k.KeyColumn().Kind, "$1"))
+			statements = append(statements, "DELETE FROM "+s.Joining+" WHERE "+s.Refers+" IN (SELECT "+k.Keys[0]+" FROM "+k.Table+" WHERE "+condition+")")
 		}
 	}
 	slices.Sort(statements)
-	for _, sql := range append(slices.Compact(statements), "DELETE FROM "+k.Table+" WHERE "+k.isListed()) {
-		if _, err := c.Exec(ctx, sql, list); err != nil {
-			return 0, err
+	for _, sql := range append(slices.Compact(statements), "DELETE FROM "+k.Table+" WHERE "+condition) {
+		if _, err := c.Exec(ctx, sql, arg); err != nil {
+			return err
 		}
 	}
-	return len(objects), nil
+	return nil
 }
 
 // listOf returns the keys of objects as a JSON list, and isListed the condition for the objects whose keys are in the list $1.

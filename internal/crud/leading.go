@@ -37,14 +37,11 @@ type leading struct {
 	request *rest.Request
 	// scope is the tenant whose objects count, with those below it.
 	scope string
-	// path is the object's collection, and valueOf returns its attributes.
-	path    string
-	valueOf func(attribute string) any
-	told    map[LeadingObject]bool
+	// of is the object's collection, and key its key.
+	of   *declaration.Entity
+	key  any
+	told map[LeadingObject]bool
 }
-
-// leads reports whether objects here may refer to objects of a path's collection by themselves.
-func (k *CollectionOf[T]) leads(path string) bool { return len(k.referring(path)) > 0 }
 
 // leadsHere reports whether the objects that are linked with one of this side lead to it.
 func (s *DeclaredSide) leadsHere() bool {
@@ -56,23 +53,25 @@ func (k *CollectionOf[T]) isLedTo() bool {
 	if slices.ContainsFunc(k.sides, (*DeclaredSide).leadsHere) {
 		return true
 	}
-	for _, t := range k.engine.byPath {
-		if t.leads(k.Path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.engine.tables(), func(t table) bool { return len(t.referring(k.Path)) > 0 })
 }
 
 // leadingTo returns what leads to an object: what a dry run of its DELETE answers.
 func (k *CollectionOf[T]) leadingTo(ctx context.Context, c store.Conn, change *declaration.Change[T]) (any, error) {
 	l := &leading{
-		Leading: Leading{Leading: []LeadingObject{}}, request: change.Request, scope: change.Tenant, path: k.Path, told: map[LeadingObject]bool{},
-		valueOf: func(attribute string) any { return k.Field(change.Old, attribute) },
+		Leading: Leading{Leading: []LeadingObject{}}, request: change.Request, scope: change.Tenant, of: k.Entity, key: k.Key(change.Old),
+		told: map[LeadingObject]bool{},
 	}
 	for _, t := range k.engine.tables() {
-		if err := t.addLeading(ctx, c, l); err != nil {
-			return nil, err
+		for _, ref := range t.referring(k.Path) {
+			args := &query.Arguments{}
+			where, changes, attributes := ref.where(args.Add(k.Field(change.Old, ref.attribute))), ref.changes, []string(nil)
+			if changes == "" {
+				changes, attributes = "update", []string{ref.column}
+			}
+			if err := t.addWhere(ctx, c, l, where, args, changes, attributes...); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, s := range k.sides {
@@ -84,21 +83,6 @@ func (k *CollectionOf[T]) leadingTo(ctx context.Context, c store.Conn, change *d
 		}
 	}
 	return &l.Leading, nil
-}
-
-// addLeading adds the objects here that refer to the object by themselves.
-func (k *CollectionOf[T]) addLeading(ctx context.Context, c store.Conn, l *leading) error {
-	for _, r := range k.referring(l.path) {
-		args := &query.Arguments{}
-		where, changes, attributes := r.column+" = "+args.Add(l.valueOf(r.attribute)), "update", []string{r.column}
-		if b := r.beside; b != nil {
-			where, changes, attributes = b.Among(k.Keys[0], where), b.Changes, nil
-		}
-		if err := k.addWhere(ctx, c, l, where, args, changes, attributes...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // addWhere adds the objects for which a condition holds. changes is the operation that changes what leads elsewhere; what the caller may not know
@@ -113,7 +97,7 @@ func (k *CollectionOf[T]) addWhere(
 		return err
 	}
 	for _, o := range objects {
-		itself := k.Path == l.path && k.Key(o) == l.valueOf(k.Keys[0]) // which goes with itself
+		itself := k.Entity == l.of && k.Key(o) == l.key // which goes with itself
 		withheld := func(attribute string) bool { return k.Withholds(ctx, o, attribute) }
 		if !itself && !slices.ContainsFunc(attributes, withheld) {
 			k.lead(l, o, changes)

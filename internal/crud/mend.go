@@ -1,7 +1,6 @@
 package crud
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -298,10 +297,7 @@ func (m *mending[T]) value(w *writtenColumn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	var value any
-	return value, dec.Decode(&value)
+	return rest.ParseJSON(text)
 }
 
 // correct does what can be done about a fault.

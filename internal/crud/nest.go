@@ -21,7 +21,10 @@ import (
 //
 // A POST makes them, and links those that are named by their key; what else it has of these is not read. A PUT does so too, changes those that
 // are linked already, and takes the others away: what is sent is the whole list. To take an object away ends its link, and deletes it with
-// what is nested in it, unless it is linked with another object of L. A DELETE takes all of them away.
+// what is nested in it, unless it is linked with another object of L. A DELETE takes all of them away, unless the relation deletes them.
+//
+// Of a relation without operations, an object of R itself refers to that of L. Complete, Linked and Leave see to it: there are no links to make
+// or, on a DELETE, to end.
 type NestOf[L, R declaration.Pointer] struct {
 	Name     string
 	Relation RelationOf[L, R]
@@ -35,12 +38,8 @@ type NestOf[L, R declaration.Pointer] struct {
 	Linked func(ctx context.Context, c store.Conn, of *declaration.Change[L], o R) error
 	// Existing returns the object to be linked instead of a new one, or nil.
 	Existing func(ctx context.Context, c store.Conn, of *declaration.Change[L], o R) (R, error)
-	// Refers says that an object of R itself refers to that of L, and that Complete and Linked see to it: there is no link to make.
-	Refers bool
 	// Leave replaces what taking away does.
 	Leave func(ctx context.Context, c store.Conn, change *declaration.Change[R]) error
-	// Stays says that deleting the object of L leaves those of R alone, or deletes them without help.
-	Stays bool
 	// Shown says that the reply of a POST shows the objects as that of their own POST does, and not as L shows them.
 	Shown bool
 	// Asked says that a POST reads the attribute only with recursive=true: see [Nested].
@@ -50,33 +49,37 @@ type NestOf[L, R declaration.Pointer] struct {
 	Restore func(o R, sent map[string]any)
 }
 
-// nest is a Nest whose collections are known.
+// nest is a Nest on its engine.
 type nest[L, R declaration.Pointer] struct {
 	NestOf[L, R]
-	engine *Engine
+	of      *CollectionOf[L]
+	objects *CollectionOf[R]
+	// side returns that of the objects of L, when everything is declared.
+	side func() *DeclaredSide
 }
 
 // On declares the attribute on an engine.
 func (n NestOf[L, R]) On(e *Engine) {
-	b := &nest[L, R]{n, e}
+	b := &nest[L, R]{NestOf: n, side: func() *DeclaredSide { return n.Relation.on(e).Left }}
+	e.joins = append(e.joins, func() { b.of, b.objects = collectionOf[L](e), collectionOf[R](e) })
 	nested := NestedOf[L]{
-		Name: n.Name, Asked: n.Asked, Write: b.write,
+		Name: n.Name, Asked: n.Asked, Write: b.write, Remove: b.remove,
 		Body:    func() *rest.Schema { return b.shaped(b.body()) },
 		Partial: func() *rest.Schema { return b.shaped(b.partial()) },
 	}
 	if n.Shown {
-		nested.Reply = func() *rest.Schema { return b.shaped(collectionOf[R](e).bodies().reply) }
+		nested.Reply = func() *rest.Schema { return b.shaped(b.objects.bodies().reply) }
 		nested.Show = b.show
-	}
-	if !n.Stays {
-		nested.Remove = b.remove
 	}
 	nested.On(e)
 }
 
+// links reports whether there are links between the objects, which operations make and end.
+func (n *nest[L, R]) links() bool { return len(n.side().relation.Only) > 0 }
+
 // diff returns a change of the links of an object.
 func (n *nest[L, R]) diff(change *declaration.Change[L], of L) *diff {
-	return &diff{request: change.Request, tenant: change.Tenant, near: n.Relation.on(n.engine).Left, object: of, nested: true}
+	return &diff{request: change.Request, tenant: change.Tenant, near: n.side(), object: of, nested: true}
 }
 
 // shaped returns the schema of the attribute, from that of one object.
@@ -92,10 +95,10 @@ func (n *nest[L, R]) shaped(one *rest.Schema) *rest.Schema {
 
 // ofLink returns the attributes of the link itself, which are sent beside those of its object. They are none of the object's struct.
 func (n *nest[L, R]) ofLink() (out []rest.Property) {
-	if n.Refers {
+	if !n.links() {
 		return nil
 	}
-	for _, p := range n.Relation.on(n.engine).row.Schema.Properties {
+	for _, p := range n.side().relation.row.Schema.Properties {
 		out = append(out, rest.Property{Name: p.Name, Schema: p.Schema})
 	}
 	return out
@@ -103,9 +106,9 @@ func (n *nest[L, R]) ofLink() (out []rest.Property) {
 
 // body returns the schema of an object in a POST: a new one, or one that is named by its key.
 func (n *nest[L, R]) body() *rest.Schema {
-	k := collectionOf[R](n.engine)
+	k := n.objects
 	out := *k.bodies().inner
-	out.Name, out.Key = collectionOf[L](n.engine).Schema.Name+"Nested"+k.Schema.Name, k.Keys[0]
+	out.Name, out.Key = n.of.Schema.Name+"Nested"+k.Schema.Name, k.Keys[0]
 	out.Properties = slices.Concat(out.Properties, n.ofLink())
 	for i := range out.Properties {
 		p := &out.Properties[i]
@@ -121,11 +124,11 @@ func (n *nest[L, R]) body() *rest.Schema {
 
 // partial returns the schema of an object in a PUT: one that is named by its key, or a new one.
 func (n *nest[L, R]) partial() *rest.Schema {
-	k := collectionOf[R](n.engine)
+	k := n.objects
 	out := *k.bodies().innerUpdate
 	ofLink := n.ofLink()
 	if out.Name = k.Schema.Name + "Nested"; len(ofLink) > 0 {
-		out.Name = collectionOf[L](n.engine).Schema.Name + out.Name
+		out.Name = n.of.Schema.Name + out.Name
 	}
 	out.Properties = slices.Concat(out.Properties, ofLink)
 	if key := out.Property(k.Keys[0]); key != nil {
@@ -156,7 +159,7 @@ func (i *item[R]) object() R {
 
 // write makes, changes and takes away objects so that exactly those that were sent are linked.
 func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *declaration.Change[L], sent any) (any, error) {
-	k := collectionOf[R](n.engine)
+	k := n.objects
 	linked, err := n.linked(ctx, c, change)
 	if err != nil {
 		return nil, err
@@ -167,7 +170,7 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *declaratio
 			return nil, within(err, items[i].at)
 		}
 		if o := items[i].found; !declaration.IsNull(o) && n.among(items[:i], o) {
-			return nil, n.engine.Style.NotPermitted("Cannot associate same " + declaration.Spaced(k.Singular) + " more than once.")
+			return nil, n.of.Style.NotPermitted("Cannot associate same " + declaration.Spaced(k.Singular) + " more than once.")
 		}
 	}
 	gone := slices.DeleteFunc(slices.Clone(linked), func(o R) bool { return n.among(items, o) })
@@ -213,17 +216,17 @@ func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *declarati
 	if declaration.IsNull(change.Old) {
 		return nil, nil
 	}
-	return collectionOf[R](n.engine).Select(ctx, c, n.Relation.on(n.engine).Left.among("$1"), collectionOf[L](n.engine).Key(change.Old))
+	return n.objects.Select(ctx, c, n.side().among("$1"), n.of.Key(change.Old))
 }
 
 func (n *nest[L, R]) among(items []item[R], o R) bool {
-	k := collectionOf[R](n.engine)
+	k := n.objects
 	return slices.ContainsFunc(items, func(i item[R]) bool { return !declaration.IsNull(i.found) && k.Key(i.found) == k.Key(o) })
 }
 
 // resolve finds the object that an item stands for, or drafts a new one.
 func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *declaration.Change[L], i *item[R], linked []R) (err error) {
-	k := collectionOf[R](n.engine)
+	k := n.objects
 	if key := i.values[k.Keys[0]]; key != nil {
 		for _, o := range linked {
 			if fmt.Sprint(k.Key(o)) == strings.ToLower(fmt.Sprint(key)) {
@@ -265,7 +268,7 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *declarat
 
 // named returns an object that is to be linked.
 func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *declaration.Change[L], values map[string]any) (R, error) {
-	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
+	l, k := n.of, n.objects
 	found, err := k.pick(ctx, c, change.Tenant, &List{Field: n.Name, By: k.Keys[:1]}, []any{values})
 	if err != nil {
 		return declaration.Null[R](), err
@@ -275,7 +278,7 @@ func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *declaratio
 		return declaration.Null[R](), err
 	}
 	if owner, theirs := l.TenantOf(change.New), k.TenantOf(o); owner != theirs {
-		return declaration.Null[R](), n.engine.Style.DifferentTenants(l.Singular, owner, k.Singular, theirs)
+		return declaration.Null[R](), n.of.Style.DifferentTenants(l.Singular, owner, k.Singular, theirs)
 	}
 	if n.Linked == nil {
 		return o, nil
@@ -285,14 +288,14 @@ func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *declaratio
 
 // put makes or changes the object of an item.
 func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *declaration.Change[L], i *item[R]) (*MadeOf[R], error) {
-	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
+	l, k := n.of, n.objects
 	r, owner := change.Request, l.TenantOf(change.New)
 	switch {
 	case declaration.IsNull(i.found):
-		if err := rights.MayNest(r, rights.AccessOf(n.engine.Service, "/"+k.Path, "create")); err != nil {
+		if err := rights.MayNest(r, rights.AccessOf(n.of.Service, "/"+k.Path, "create")); err != nil {
 			return nil, err
 		}
-		if of := n.Relation.on(n.engine); slices.Contains(of.Only, "create") {
+		if of := n.side().relation; slices.Contains(of.Only, "create") {
 			if err := l.NotDenied(r, change.New, declaration.Dotted(of.Path)+".create"); err != nil {
 				return nil, err
 			}
@@ -310,7 +313,7 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *declaration.
 
 // edit changes an object that is linked.
 func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, owner string, i *item[R]) (*MadeOf[R], error) {
-	k := collectionOf[R](n.engine)
+	k := n.objects
 	values := i.values
 	if n.Restore != nil {
 		values = maps.Clone(values)
@@ -336,7 +339,7 @@ func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, ow
 
 // associate links the object with what was made of the items, in this order.
 func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *declaration.Change[L], made []*MadeOf[R], items []item[R]) (err error) {
-	if n.Refers {
+	if !n.links() {
 		return nil
 	}
 	objects, sent := make([]any, len(made)), make([]any, len(made))
@@ -358,7 +361,7 @@ func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made 
 	for _, of := range made {
 		all = append(all, of.([]*MadeOf[R])...)
 	}
-	objects, err := collectionOf[R](n.engine).showMade(ctx, c, scope, all)
+	objects, err := n.objects.showMade(ctx, c, scope, all)
 	if err != nil {
 		return nil, err
 	}
@@ -376,8 +379,11 @@ func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made 
 	return shown, nil
 }
 
-// remove takes all the objects away.
+// remove takes all the objects away, before the object is deleted.
 func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *declaration.Change[L]) error {
+	if !n.links() || n.side().Deleted == Cascade {
+		return nil
+	}
 	linked, err := n.linked(ctx, c, change)
 	if err != nil {
 		return err
@@ -389,7 +395,7 @@ func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *declarati
 
 // leave takes objects away: d ends their links.
 func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *declaration.Change[L], d *diff, gone []R) error {
-	k := collectionOf[R](n.engine)
+	k := n.objects
 	if n.Leave == nil {
 		d.end(untypedAll(gone)...)
 		if err := d.apply(ctx, c); err != nil {

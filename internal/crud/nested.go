@@ -19,8 +19,8 @@ import (
 // it, or a part of it. The body of a POST may have it, and that of a PUT with recursive=true; a DELETE with recursive=true takes
 // away what it stands for. It all happens in the transaction of the object, in the order of the resource's Nested.
 //
-// [Nest] makes one for objects, a [List] for links with objects that exist, and [Part] for itself. Without a Nested of its name an
-// attribute that the resource lists refers to objects that nobody has: it may only be null or empty.
+// [Nest] makes one for objects, a [List] for links with objects that exist, and [Part] for itself. An attribute that the resource lists and
+// nobody declares is not read.
 //
 // A POST takes the access of the POST alone, and a caller who is denied an operation that it contains is refused. Under PUT and
 // DELETE the caller must hold the accesses of all that they contain: those of a user's own object are often given to the user.
@@ -56,10 +56,14 @@ func (n NestedOf[T]) On(e *Engine) {
 	e.nested[at] = &n
 }
 
-// nestedAs returns the declaration of a nested attribute, or nil.
-func (k *CollectionOf[T]) nestedAs(name string) *NestedOf[T] {
-	n, _ := k.engine.nested[attribute{k.Of, name}].(*NestedOf[T])
-	return n
+// findNests returns the nested attributes that are declared, in their order.
+func (k *CollectionOf[T]) findNests() (out []*NestedOf[T]) {
+	for _, name := range k.Nested {
+		if n, ok := k.engine.nested[attribute{k.Of, name}].(*NestedOf[T]); ok {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // DraftOf is an object as a client sent it, with what is nested in it: checked, and not yet stored.
@@ -71,7 +75,7 @@ type DraftOf[T declaration.Pointer] struct {
 	nested  []sentNested[T]
 }
 
-// sentNested is what a client sent for one nested attribute. Its declaration is nil if it stands for nothing.
+// sentNested is what a client sent for one nested attribute.
 type sentNested[T declaration.Pointer] struct {
 	*NestedOf[T]
 	value any
@@ -95,8 +99,17 @@ func (k *CollectionOf[T]) Draft(ctx context.Context, r *rest.Request, values map
 
 // draft is Draft of a checked body.
 func (k *CollectionOf[T]) draft(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) (*DraftOf[T], error) {
-	change, err := k.received(ctx, r, sent)
-	if err != nil {
+	change := &declaration.Change[T]{Request: r, Sent: sent, New: declaration.Fresh[T]()}
+	if err := k.Schema.SetDefaults(change.New); err != nil {
+		return nil, err
+	}
+	if err := sent.Into(change.New); err != nil {
+		return nil, err
+	}
+	if k.MadeAs != "" {
+		k.Set(change.New, k.MadeAs, r.Param(k.Param))
+	}
+	if err := k.receive(ctx, change); err != nil {
 		return nil, err
 	}
 	nested, err := k.receiveNested(ctx, r, sent, inside)
@@ -109,40 +122,20 @@ func (k *CollectionOf[T]) draft(ctx context.Context, r *rest.Request, sent rest.
 // receiveNested reads the nested attributes that were sent.
 func (k *CollectionOf[T]) receiveNested(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) ([]sentNested[T], error) {
 	var out []sentNested[T]
-	for _, name := range k.Nested {
-		n := k.nestedAs(name)
-		if !sent.Has(name) || n != nil && !inside && (n.Inside || n.Asked && !k.recursive(r)) {
+	for _, n := range k.nests() {
+		if !sent.Has(n.Name) || !inside && (n.Inside || n.Asked && !k.recursive(r)) {
 			continue
 		}
-		value := sent.Value(name)
-		switch {
-		case n == nil && asks(value):
-			return nil, apierr.New(apierr.Invalid, "field '%s': %s was not found", name, declaration.Capitalized(strings.TrimSuffix(name, "s"))).On(name)
-		case n == nil:
-			continue
-		case n.Receive != nil:
+		value := sent.Value(n.Name)
+		if n.Receive != nil {
 			var err error
 			if value, err = n.Receive(ctx, r, sent, value); err != nil {
-				return nil, within(err, name)
+				return nil, within(err, n.Name)
 			}
 		}
 		out = append(out, sentNested[T]{n, value})
 	}
 	return out, nil
-}
-
-// asks reports whether a value requests anything: null, an empty list and empty text do not.
-func asks(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return false
-	case []any:
-		return len(v) > 0
-	case string:
-		return v != ""
-	default:
-		return true
-	}
 }
 
 // Make creates an object and what is nested in it, in a transaction of Engine.InTx, for a request in a tenant. It fills in what is
@@ -201,8 +194,8 @@ func writeNested[T declaration.Pointer](ctx context.Context, c store.Conn, chang
 
 // removeNested takes away what is nested in an object before it is deleted.
 func (k *CollectionOf[T]) removeNested(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	for _, name := range k.Nested {
-		if n := k.nestedAs(name); n != nil && n.Remove != nil {
+	for _, n := range k.nests() {
+		if n.Remove != nil {
 			if err := n.Remove(ctx, c, change); err != nil {
 				return err
 			}
@@ -220,11 +213,7 @@ type bodies struct {
 
 // asked reports whether a POST reads some attributes only with recursive=true.
 func (k *CollectionOf[T]) asked() bool {
-	return k.anyNested(func(n *NestedOf[T]) bool { return n.Asked })
-}
-
-func (k *CollectionOf[T]) anyNested(is func(n *NestedOf[T]) bool) bool {
-	return slices.ContainsFunc(k.Nested, func(name string) bool { n := k.nestedAs(name); return n != nil && is(n) })
+	return slices.ContainsFunc(k.nests(), func(n *NestedOf[T]) bool { return n.Asked })
 }
 
 // makeBodies makes them, once, when everything is declared.
@@ -244,7 +233,7 @@ func (k *CollectionOf[T]) makeBodies() *bodies {
 	if k.asked() {
 		out.plain = k.nesting(k.Schema, "Create", body, func(n *NestedOf[T]) bool { return alone(n) && !n.Asked })
 	}
-	if k.anyNested(func(n *NestedOf[T]) bool { return n.Inside }) {
+	if slices.ContainsFunc(k.nests(), func(n *NestedOf[T]) bool { return n.Inside }) {
 		out.inner, out.innerUpdate = k.nesting(k.Schema, "Inside", body, all), k.nesting(k.Partial, "Inside", partial, all)
 	}
 	return out
@@ -255,21 +244,13 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 	out := *s
 	out.Properties = slices.Clone(s.Properties)
 	changed := false
-	for _, name := range k.Nested {
-		n := k.nestedAs(name)
-		at := slices.IndexFunc(out.Properties, func(q rest.Property) bool { return q.Name == name })
-		p := rest.Property{Name: name, Deprecated: n == nil || n.Write == nil}
-		if n != nil {
-			schema := of(n)
-			if schema == nil || !some(n) {
-				continue
-			}
-			p.Schema = schema()
-		} else if suffix == "Created" {
+	for _, n := range k.nests() {
+		schema := of(n)
+		if schema == nil || !some(n) {
 			continue
-		} else if p.Schema = ofNobody("string"); at >= 0 {
-			p.Schema = ofNobody(out.Properties[at].Schema.Type)
 		}
+		at := slices.IndexFunc(out.Properties, func(q rest.Property) bool { return q.Name == n.Name })
+		p := rest.Property{Name: n.Name, Deprecated: n.Write == nil, Schema: schema()}
 		changed = true
 		if at >= 0 {
 			if doc := out.Properties[at].Schema.Doc; p.Schema.Doc == "" && doc != "" {
@@ -286,15 +267,6 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 		out.Name += suffix
 	}
 	return &out
-}
-
-// ofNobody returns the schema of an attribute that refers to objects that nobody has. Its values have the type of what would be there.
-func ofNobody(jsonType string) *rest.Schema {
-	wanted := &rest.Schema{Type: jsonType}
-	return &rest.Schema{
-		Nullable: true, Multiline: true, Doc: "There are none: it may only be null or empty.",
-		Check: func(value any) []apierr.Field { return wanted.Validate("", value) },
-	}
 }
 
 // recursive reports whether a request changes what is nested too.
@@ -340,11 +312,6 @@ type madeReply[T declaration.Pointer] struct {
 
 func (m *madeReply[T]) WasRead() bool { return m.shown != nil }
 
-// read reads the reply by itself.
-func (m *madeReply[T]) read(ctx context.Context) error {
-	return m.ReadAll(ctx, []transaction.Reading{m})
-}
-
 func (m *madeReply[T]) ReadAll(ctx context.Context, others []transaction.Reading) error {
 	var same []*madeReply[T]
 	var made []*MadeOf[T]
@@ -376,15 +343,14 @@ func (k *CollectionOf[T]) showMade(ctx context.Context, c store.Conn, scope stri
 	for i, o := range objects {
 		replies[i] = &nestedReply{object: o, nested: map[string]any{}}
 	}
-	for _, name := range k.Nested {
-		n := k.nestedAs(name)
-		if n == nil || n.Show == nil {
+	for _, n := range k.nests() {
+		if n.Show == nil {
 			continue
 		}
 		var of []*nestedReply
 		var what []any
 		for i, m := range made {
-			if one, ok := m.nested[name]; ok {
+			if one, ok := m.nested[n.Name]; ok {
 				of, what = append(of, replies[i]), append(what, one)
 			}
 		}
@@ -396,7 +362,7 @@ func (k *CollectionOf[T]) showMade(ctx context.Context, c store.Conn, scope stri
 			return nil, err
 		}
 		for i := range of {
-			of[i].nested[name] = shown[i]
+			of[i].nested[n.Name] = shown[i]
 		}
 	}
 	return replies, nil

@@ -145,19 +145,20 @@ func (p PartOf[T, P]) write(k *CollectionOf[T], named bool) rest.Handler {
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		scope, sent, err := k.engine.Begin(ctx, r)
+		sent, err := r.Object()
 		if err != nil {
 			return rest.Reply{}, err
 		}
 		if named {
 			sent = p.schema().Object(map[string]any{r.Param(p.Name): sent.Values()})
 		}
-		return rest.Reply{}, k.changeIn(ctx, &declaration.Change[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o T) error {
+		show := func(o T) any { return shown(p.Field(o)) }
+		return rest.Reply{}, k.Edit(ctx, r, show, func(ctx context.Context, c store.Conn, o T) error {
 			if err := p.notDenied(k, r, o, sent); err != nil {
 				return err
 			}
 			return p.take(ctx, c, p.Field(o), sent, p.Replaces && !named)
-		}, func(o T) any { return shown(p.Field(o)) })
+		})
 	}
 }
 

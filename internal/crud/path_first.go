@@ -58,7 +58,7 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, path string
 		}
 		t := e.tableAt("/"+strings.Join(segments[:i+1], "/"), words, all)
 		makes := i == len(segments)-1 && r.Op().Method == http.MethodPost // what it names is not there yet
-		if t != nil && !makes && t.reads(path) {
+		if t != nil && !makes && (t.isBelow(path) || slices.Contains(t.entity().Only, "read")) {
 			if objects == nil {
 				written = t.entity()
 			}
@@ -117,11 +117,6 @@ func (e *Engine) tableAt(path string, words, all []string) table {
 
 // isBelow reports whether a path names an object below the one to which it belongs.
 func (k *CollectionOf[T]) isBelow(path string) bool { return k.below[path] != nil }
-
-// reads reports whether clients read an object at a path, or by its key.
-func (k *CollectionOf[T]) reads(path string) bool {
-	return k.isBelow(path) || slices.Contains(k.Only, "read")
-}
 
 // there returns not found if the request's path names no object.
 func (k *CollectionOf[T]) there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) (err error) {

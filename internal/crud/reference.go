@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,53 +75,51 @@ func (k *CollectionOf[T]) mayTake(ctx context.Context, c store.Conn, change *dec
 		return nil
 	}
 	for _, t := range k.engine.tables() {
-		valueOf := func(attribute string) any { return k.Field(change.Old, attribute) }
-		if err := t.mayLose(ctx, c, change.Request, k.Path, valueOf); err != nil {
-			return err
+		for _, ref := range t.referring(k.Path) {
+			value, err := k.Field(change.Old, ref.attribute), error(nil)
+			switch {
+			case ref.changes == "":
+			case ref.loses != nil:
+				err = ref.loses(ctx, c, change.Request, ref.column, value)
+			default:
+				err = t.NoneDenied(ctx, c, change.Request, ref.changes, ref.where("$1"), value)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // reference is a column by which objects refer to an attribute of others: their own, or one of their own data in another table.
-type reference[T declaration.Pointer] struct {
+type reference struct {
 	column, attribute string
-	beside            *declaration.Beside[T]
+	// where returns the condition for the objects that refer to a value.
+	where func(placeholder string) string
+	// changes and loses are those of the [declaration.Beside] of the own data.
+	changes string
+	loses   func(ctx context.Context, c store.Conn, r *rest.Request, column string, value any) error
 }
 
 // referring returns what refers to the objects of a path's collection.
-func (k *CollectionOf[T]) referring(path string) (out []reference[T]) {
-	add := func(column, ref string, beside *declaration.Beside[T]) {
+func (k *CollectionOf[T]) referring(path string) (out []reference) {
+	add := func(ref string, r reference) {
 		if of, attribute, _ := strings.Cut(ref, "."); of == path && k.engine.byPath[of].entity().Has(attribute) { // not inside of the objects
-			out = append(out, reference[T]{column, attribute, beside})
+			r.attribute = attribute
+			out = append(out, r)
 		}
 	}
 	for _, col := range k.Columns {
-		add(col.Name, col.Refers(), nil)
+		add(col.Refers(), reference{column: col.Name, where: func(placeholder string) string { return col.Name + " = " + placeholder }})
 	}
-	for i := range k.Beside {
-		for _, column := range slices.Sorted(maps.Keys(k.Beside[i].Refers)) {
-			add(column, k.Beside[i].Refers[column], &k.Beside[i])
+	for _, b := range k.Beside {
+		for _, column := range slices.Sorted(maps.Keys(b.Refers)) {
+			where := func(placeholder string) string { return b.Among(k.Keys[0], column+" = "+placeholder) }
+			add(b.Refers[column], reference{column: column, where: where, changes: cmp.Or(b.Changes, "update"), loses: b.Loses})
 		}
 	}
 	return out
-}
-
-// mayLose refuses a caller who is denied to change an object of which own data refers to an object of a path's collection.
-func (k *CollectionOf[T]) mayLose(ctx context.Context, c store.Conn, r *rest.Request, path string, valueOf func(attribute string) any) (err error) {
-	for _, ref := range k.referring(path) {
-		switch b := ref.beside; {
-		case b == nil:
-		case b.Loses != nil:
-			err = b.Loses(ctx, c, r, ref.column, valueOf(ref.attribute))
-		default:
-			err = k.NoneDenied(ctx, c, r, b.Changes, b.Among(k.Keys[0], ref.column+" = $1"), valueOf(ref.attribute))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Unname empties the columns by which objects name one that is to be deleted: those with this tag `names`, as in "moh.name". It refuses a caller

@@ -302,7 +302,7 @@ type DeclaredSide struct {
 
 	relation   *DeclaredRelation
 	other      *DeclaredSide
-	collection linkable
+	collection table
 	// param is the parameter of its objects in the relation's paths, and title what one is called in refusals.
 	param, title string
 	// item is the type of what the object shows of each linked object.
@@ -317,32 +317,7 @@ func (s *DeclaredSide) linked() rights.Linked {
 }
 
 // newSide completes a side with its collection.
-func newSide(of linkable, s DeclaredSide) *DeclaredSide {
+func newSide(of table, s DeclaredSide) *DeclaredSide {
 	s.Entity, s.Joined, s.collection = of.entity(), of, of
 	return &s
-}
-
-// linkable is the part of a collection that its relations need.
-type linkable interface {
-	table
-	query.Joined
-	joins(s *DeclaredSide)
-	firstList(s *DeclaredSide) bool
-	Show(of reflect.Type, l query.Loader)
-
-	// What follows takes and returns objects of the collection.
-
-	titleOf(o any) string
-	rowAt(ctx context.Context, c store.Conn, scope, typed string) (any, error)
-	rowsOf(ctx context.Context, c store.Conn, condition string, args ...any) ([]any, error)
-	pick(ctx context.Context, c store.Conn, scope string, list *List, items []any) ([]any, error)
-	ownOf(ctx context.Context, c store.Conn, objects []any) error
-	addWhere(ctx context.Context, c store.Conn, l *leading, condition string, args *query.Arguments, changes string, attributes ...string) error
-	Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error
-	deleteOf(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, o any) error
-
-	place(same ...string) place
-	listBelow(of place, path, id string, condition belonging) rest.Operation
-	oneBelow(of place, condition belonging) rest.Operation
-	createBelow(of place, path string, join func(ctx context.Context, c store.Conn, r *rest.Request, o, made any) error) rest.Operation
 }

@@ -108,32 +108,26 @@ func (d *diff) end(objects ...any) {
 
 // associate makes a link that may be there, or changes its row.
 func (d *diff) associate(ctx context.Context, c store.Conn, far any) error {
-	l, there, key := d.link(far), []declaration.StoredLink(nil), d.near.other.Key(far)
-	var err error
-	if l.row, err = d.near.relation.row.Fresh(); err != nil {
+	l, key := d.link(far), d.near.other.Key(far)
+	var there *declaration.StoredLink
+	if !d.near.relation.GivesRights && !transaction.MemoryOf(ctx).Unlinked(&d.near.other.Side, key) {
+		if stored, err := d.stored(ctx, c, key); err != nil {
+			return err
+		} else if len(stored) > 0 {
+			there, l.place = &stored[0], stored[0].Place
+		}
+	}
+	var sent map[string]any
+	if d.sent != nil {
+		sent = d.sent.Values()
+	}
+	if err := l.asSent(sent, there, l.place, true); err != nil {
 		return err
 	}
-	if !d.near.relation.GivesRights && !transaction.MemoryOf(ctx).Unlinked(&d.near.other.Side, key) {
-		if there, err = d.stored(ctx, c, key); err != nil {
-			return err
-		}
-	}
-	if len(there) > 0 {
-		l.place = there[0].Place
-		reflect.ValueOf(l.row).Elem().Set(reflect.ValueOf(there[0].Row).Elem())
-	}
-	if d.sent != nil {
-		if err := d.sent.Into(l.row); err != nil {
-			return err
-		}
-	}
-	if placed := d.near.relation.placed(); placed != nil && (len(there) > 0 || d.sent != nil && d.near.relation.row.Sends(d.sent.Has, *placed)) {
-		l.place = d.near.relation.row.Field(l.row, *placed).Int()
-	}
 	switch {
-	case len(there) == 0:
+	case there == nil:
 		d.added = []*link{l}
-	case !reflect.DeepEqual(l.row, there[0].Row):
+	case !reflect.DeepEqual(l.row, there.Row):
 		d.changed = []*link{l}
 	}
 	return d.apply(ctx, c)
@@ -158,7 +152,7 @@ func (d *diff) replace(ctx context.Context, c store.Conn, objects, items []any) 
 		listed[keys[i]] = true
 		l, there := d.link(o), had[keys[i]]
 		item, _ := items[i].(map[string]any)
-		if err := l.asSent(item, there, i, sameOrder); err != nil {
+		if err := l.asSent(item, there, int64(i), sameOrder); err != nil {
 			return err
 		}
 		switch {
@@ -184,9 +178,9 @@ func (d *diff) replace(ctx context.Context, c store.Conn, objects, items []any) 
 	return d.apply(ctx, c)
 }
 
-// asSent sets the row of a link in a list, and its place. there is the link as it is stored, or nil; at is where the item is in the list. Of a
-// nested object that is linked already, the row keeps what is not sent, as the object does.
-func (l *link) asSent(item map[string]any, there *declaration.StoredLink, at int, sameOrder bool) (err error) {
+// asSent sets the row of a link, and its place. there is the link as it is stored, or nil; at is where it is in the list, if nobody says
+// otherwise. Of a link that is there and not sent in a list of links, the row keeps what is not sent.
+func (l *link) asSent(item map[string]any, there *declaration.StoredLink, at int64, sameOrder bool) (err error) {
 	d := l.change
 	r := d.near.relation
 	var kept any
@@ -206,7 +200,7 @@ func (l *link) asSent(item map[string]any, there *declaration.StoredLink, at int
 	case placed != nil && r.row.Sends(has, *placed):
 		l.place = r.row.Field(l.row, *placed).Int()
 	case d.near == r.Left && (placed != nil || !sameOrder):
-		l.place = int64(at)
+		l.place = at
 	case there != nil:
 		l.place = there.Place
 	}

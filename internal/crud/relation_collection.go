@@ -17,7 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// What relations ask of a collection, whose type they do not know: see [linkable].
+// What relations ask of a collection, whose type they do not know: see [table].
 
 func (k *CollectionOf[T]) joins(s *DeclaredSide) { k.sides = append(k.sides, s) }
 
@@ -115,18 +115,20 @@ func (l *List) named(at int, item any) (by string, value any, err error) {
 	return "", nil, apierr.InvalidField(fmt.Sprintf("%s[%d].%s", l.Field, at, l.By[0]), "required", "Is required")
 }
 
-// place is the object at the beginning of a path, below which others stand.
+// place is the object at the beginning of a path, below which others stand that belong to it.
 type place struct {
 	of   *declaration.Entity
 	path string
 	// find returns the object that a request's path names. It refuses a caller who is denied the operation under another of its keys.
 	find func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error)
+	// belongs returns the condition for what belongs to the object, and adds its values.
+	belongs func(ctx context.Context, o any, add func(value any) (placeholder string)) string
 }
 
 // place is the object of this collection that the path names by its key. It refuses a caller who is denied to read one of these paths
 // below it, which show the same.
 func (k *CollectionOf[T]) place(same ...string) place {
-	return place{k.Entity, k.OnePath(), func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+	find := func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
 		o, err := k.Row(ctx, c, scope, r.Param(k.Param))
 		if err == nil {
 			err = rights.RefuseDenied(r, rights.AliasesOf(k.Entity, o))
@@ -137,68 +139,55 @@ func (k *CollectionOf[T]) place(same ...string) place {
 			}
 		}
 		return o, err
-	}}
+	}
+	return place{of: k.Entity, path: k.OnePath(), find: find}
 }
 
-// belonging returns the condition for the objects that belong to the one at a place, and adds its values.
-type belonging func(ctx context.Context, o any, add func(value any) (placeholder string)) string
-
-// narrowedTo narrows objects to those that belong to the one at a place.
-func (p place) narrowedTo(condition belonging) narrowing {
-	return func(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error) {
-		o, err := p.find(ctx, c, r, scope)
-		if err != nil {
-			return "", err
-		}
-		return condition(ctx, o, args.Add), nil
+// andBelongs returns what a condition is followed by, for what belongs to the object that a request's path names.
+func (p *place) andBelongs(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error) {
+	o, err := p.find(ctx, c, r, scope)
+	if err != nil {
+		return "", err
 	}
+	return " AND " + p.belongs(ctx, o, args.Add), nil
 }
 
 // listBelow returns the operation that lists the objects that belong to the one at a place: GET {place}/{collection}.
-func (k *CollectionOf[T]) listBelow(of place, path, id string, condition belonging) rest.Operation {
-	list, narrow := k.List, of.narrowedTo(condition)
+func (k *CollectionOf[T]) listBelow(of place, path, id string) rest.Operation {
+	list := k.List
 	list.Recurse = false
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: id, Tag: declaration.Underscored(of.of.Path),
 		Summary: "List the " + k.Plural(k.Path) + " of " + k.One(of.of.Singular),
 		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.Schema, k.Style.Filtered),
 		Statuses: []int{404}, Tenanted: true, Fields: true,
-		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
-			return k.serveNarrowed(ctx, req, narrow)
-		},
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return k.serveList(ctx, r, &of) },
 	}
 }
 
 // oneBelow returns the operation that reads the one object that belongs to the one at a place: GET {place}/{singular}.
-func (k *CollectionOf[T]) oneBelow(of place, condition belonging) rest.Operation {
-	path, narrow := of.path+"/"+k.Singular, of.narrowedTo(condition)
-	read := k.engine.Reading(func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error) {
+func (k *CollectionOf[T]) oneBelow(of place) rest.Operation {
+	op := k.readOperation()
+	op.Path, op.ID, op.Tag, op.Tenanted = of.path+"/"+k.Singular, "get_"+of.of.Singular+"_"+k.Singular, declaration.Underscored(of.of.Path), true
+	op.Access = rights.AccessOf(k.Service, op.Path, "read")
+	op.Summary = "Read the " + rest.Reading(k.Words, k.Singular) + " of " + k.One(of.of.Singular)
+	k.below[op.Path] = func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
 		args := &query.Arguments{}
 		where := k.InScope(true, args.Add(scope))
-		more, err := narrow(ctx, c, r, scope, args)
+		and, err := of.andBelongs(ctx, c, r, scope, args)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		found, err := k.Rows(ctx, c, where+" AND "+more, args.Values...)
+		found, err := k.Rows(ctx, c, where+and, args.Values...)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if len(found) == 0 {
-			return nil, k.NotFound("", nil)
+			return "", k.NotFound("", nil)
 		}
-		if err := k.NotDenied(r, found[0], "read"); err != nil {
-			return nil, err
-		}
-		if err := k.LoadAll(ctx, c, scope, found[:1]); err != nil {
-			return nil, err
-		}
-		return found[0], k.Withhold(ctx, found[0])
-	})
-	return rest.Operation{
-		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: "get_" + of.of.Singular + "_" + k.Singular,
-		Tag: declaration.Underscored(of.of.Path), Summary: "Read the " + rest.Reading(k.Words, k.Singular) + " of " + k.One(of.of.Singular),
-		Success: http.StatusOK, Reply: k.Schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true, Handle: read,
+		return fmt.Sprint(k.Key(found[0])), k.NotDenied(r, found[0], "read")
 	}
+	return op
 }
 
 // createBelow returns the operation that makes an object for the one at a place, in its tenant: POST {place}/{collection}. join links them.

@@ -83,15 +83,18 @@ func (r *DeclaredRelation) operation(kind string) rest.Operation {
 		op.Access = rights.AccessOf(r.engine.Service, all, "delete")
 	case "list":
 		at := of.collection.place(of.otherReads(all)...)
-		return other.collection.listBelow(at, all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path), of.linkedWith)
+		at.belongs = of.linkedWith
+		return other.collection.listBelow(at, all, "list_"+of.Singular+"_"+declaration.Underscored(r.Path))
 	case "list_back":
-		path := "/" + other.Path + "/{" + other.Param + "}/" + of.Path
-		return of.collection.listBelow(other.collection.place(), path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path), other.linkedWith)
+		at := other.collection.place()
+		at.belongs = other.linkedWith
+		return of.collection.listBelow(at, at.path+"/"+of.Path, "list_"+other.Singular+"_"+declaration.Underscored(of.Path))
 	case "one":
-		among := func(_ context.Context, o any, add func(value any) (placeholder string)) string {
+		at := of.collection.place(of.otherReads("/" + other.Singular)...)
+		at.belongs = func(_ context.Context, o any, add func(value any) (placeholder string)) string {
 			return of.among(add(of.Key(o)))
 		}
-		return other.collection.oneBelow(of.collection.place(of.otherReads("/"+other.Singular)...), among)
+		return other.collection.oneBelow(at)
 	case "create":
 		return other.collection.createBelow(of.collection.place(), all, func(ctx context.Context, c store.Conn, q *rest.Request, left, made any) error {
 			if err := of.collection.ownOf(ctx, c, []any{left}); err != nil {

@@ -58,7 +58,7 @@ func (k *CollectionOf[T]) listOperation() rest.Operation {
 	return rest.Operation{
 		Method: http.MethodGet, Path: "/" + k.Path, ID: "list_" + plural, Summary: "List " + k.Plural(k.Path),
 		Query: k.List.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.Schema, k.Style.Filtered), Fields: true,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return k.serveNarrowed(ctx, r, nil) },
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return k.serveList(ctx, r, nil) },
 	}
 }
 
@@ -120,11 +120,8 @@ func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 	return op
 }
 
-// narrowing returns a further condition of a list, and adds its values to args.
-type narrowing func(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error)
-
-// serveNarrowed lists the tenant's objects; with a narrowing, it lists those of the tenant's subtree that match.
-func (k *CollectionOf[T]) serveNarrowed(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
+// serveList lists the tenant's objects or, of the tenant's subtree, those that belong to the object at a place.
+func (k *CollectionOf[T]) serveList(ctx context.Context, r *rest.Request, of *place) (rest.Reply, error) {
 	list, err := r.List(k.List)
 	if err != nil {
 		return rest.Reply{}, err
@@ -146,13 +143,13 @@ func (k *CollectionOf[T]) serveNarrowed(ctx context.Context, r *rest.Request, na
 			return err
 		}
 		args := &query.Arguments{}
-		where := k.InScope(list.Recurse || narrow != nil, args.Add(scope)) + k.andReadable(r, args) + k.AndVisible(ctx, args.Add)
-		if narrow != nil {
-			more, err := narrow(ctx, c, r, scope, args)
+		where := k.InScope(list.Recurse || of != nil, args.Add(scope)) + k.andReadable(r, args) + k.AndVisible(ctx, args.Add)
+		if of != nil {
+			and, err := of.andBelongs(ctx, c, r, scope, args)
 			if err != nil {
 				return err
 			}
-			where += " AND " + more
+			where += and
 		}
 		var objects []T
 		if objects, found, err = k.Page(ctx, c, list, where, scope, args, fields); err != nil {

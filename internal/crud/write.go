@@ -235,10 +235,23 @@ func (k *CollectionOf[T]) create(ctx context.Context, r *rest.Request) (rest.Rep
 		return rest.Reply{}, err
 	}
 	reply := &madeReply[T]{of: k, scope: scope}
-	if err := k.makeDraft(ctx, draft, reply); err != nil {
+	do := func(ctx context.Context, c store.Conn) (err error) {
+		defer transaction.Bound(ctx)()
+		reply.made, err = k.Make(ctx, c, scope, draft)
+		return err
+	}
+	switch { // the reply is read after the commit: what a transaction reads beside what others write makes it run again
+	case len(draft.nested) == 0:
+		err = k.engine.InTx(ctx, do)
+	case rights.Restricted(ctx):
+		err = k.engine.InBatch(ctx, do, nil) // what they are denied is theirs alone
+	default:
+		err = k.engine.InBatch(ctx, do, reply)
+	}
+	if err != nil {
 		return rest.Reply{}, k.Refused(err, draft.object)
 	}
-	if !reply.WasRead() && reply.read(ctx) != nil { // it is made: somebody has deleted it since, or the database has become unavailable
+	if !reply.WasRead() && reply.ReadAll(ctx, []transaction.Reading{reply}) != nil { // somebody has deleted it since, or the database has become unavailable
 		return k.reply(ctx, reply.made.Object, true)
 	}
 	answer, err := k.reply(ctx, reply.shown.object.(T), true)
@@ -246,36 +259,19 @@ func (k *CollectionOf[T]) create(ctx context.Context, r *rest.Request) (rest.Rep
 	return answer, err
 }
 
-// makeDraft makes an object and what is nested in it, in a transaction. The reply is read after the commit: what a transaction reads beside
-// what others write makes it run again.
-func (k *CollectionOf[T]) makeDraft(ctx context.Context, draft *DraftOf[T], reply *madeReply[T]) error {
-	do := func(ctx context.Context, c store.Conn) (err error) {
-		defer transaction.Bound(ctx)()
-		reply.made, err = k.Make(ctx, c, reply.scope, draft)
-		return err
-	}
-	if len(draft.nested) == 0 {
-		return k.engine.InTx(ctx, do)
-	}
-	if rights.Restricted(ctx) {
-		return k.engine.InBatch(ctx, do, nil) // what they are denied is theirs alone
-	}
-	return k.engine.InBatch(ctx, do, reply)
-}
-
 // createIn reads the body and lets insert write the object, in one transaction.
 func (k *CollectionOf[T]) createIn(ctx context.Context, r *rest.Request, insert step[T]) (rest.Reply, error) {
-	scope, sent, err := k.engine.Begin(ctx, r)
+	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	change, err := k.received(ctx, r, sent)
+	draft, err := k.drafted(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	received := change.New
+	change := &declaration.Change[T]{Request: r, Sent: draft.sent, New: draft.object, Carry: draft.carry}
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		change.New, change.Tenant = declaration.Cloned(received), scope // the transaction may run again
+		change.New, change.Tenant = declaration.Cloned(draft.object), scope // the transaction may run again
 		if err := rights.MayWrite(ctx, c, k.Entity, scope); err != nil {
 			return err
 		}
@@ -285,21 +281,6 @@ func (k *CollectionOf[T]) createIn(ctx context.Context, r *rest.Request, insert 
 		return rest.Reply{}, k.Refused(err, change.New)
 	}
 	return k.reply(ctx, change.New, true)
-}
-
-// received returns the creation of the object that was sent, with its defaults, as Receive leaves it.
-func (k *CollectionOf[T]) received(ctx context.Context, r *rest.Request, sent rest.Object) (*declaration.Change[T], error) {
-	change := &declaration.Change[T]{Request: r, Sent: sent, New: declaration.Fresh[T]()}
-	if err := k.Schema.SetDefaults(change.New); err != nil {
-		return nil, err
-	}
-	if err := sent.Into(change.New); err != nil {
-		return nil, err
-	}
-	if k.MadeAs != "" {
-		k.Set(change.New, k.MadeAs, r.Param(k.Param))
-	}
-	return change, k.receive(ctx, change)
 }
 
 func (k *CollectionOf[T]) receive(ctx context.Context, change *declaration.Change[T]) error {
@@ -437,22 +418,16 @@ func (k *CollectionOf[T]) editNested(ctx context.Context, c store.Conn, change *
 }
 
 // Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
-// Save and Changed. It serves operations that change a part of an object.
-func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, edit func(ctx context.Context, c store.Conn, o T) error) error {
-	return k.changeIn(ctx, &declaration.Change[T]{Request: r}, edit, nil)
-}
-
-// changeIn is Edit of a part. shown returns the part of the object that the client has read, and
-// names in If-Match; nil is the whole.
-func (k *CollectionOf[T]) changeIn(
-	ctx context.Context, change *declaration.Change[T], edit func(ctx context.Context, c store.Conn, o T) error, shown func(o T) any,
-) error {
+// Save and Changed. It serves operations that change a part of an object. shown returns the part of the object that the client has read,
+// and names in If-Match; nil is the whole.
+func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, shown func(o T) any, edit func(ctx context.Context, c store.Conn, o T) error) error {
+	change := &declaration.Change[T]{Request: r}
 	return k.changing(ctx, change, shown, func(ctx context.Context, c store.Conn) error {
 		return k.Update(ctx, c, change, func(o T) error { return edit(ctx, c, o) })
 	})
 }
 
-// changing finds the object that the request's path names, and lets do change or delete it, in one transaction. shown is as for changeIn.
+// changing finds the object that the request's path names, and lets do change or delete it, in one transaction. shown is as for Edit.
 func (k *CollectionOf[T]) changing(
 	ctx context.Context, change *declaration.Change[T], shown func(o T) any, do func(ctx context.Context, c store.Conn) error,
 ) (err error) {
