@@ -48,6 +48,68 @@ import (
 //	    default_user_policy   <slug>|none
 //	    handover_delay <duration>
 //	}
+//
+// The blocks of its options have
+//
+//	mail <server> {
+//	    from                  <address>
+//	    username              <name>
+//	    password              <password>
+//	    tls                   starttls|tls|none
+//	    ca                    <file>
+//	    reset_url             <url>
+//	    templates             <folder>
+//	    timeout               <duration>
+//	    confirmation_validity <duration>
+//	    reset_validity        <duration>
+//	}
+//	passwords {
+//	    memory <number>MiB|<number>KiB
+//	    passes <number>
+//	    lanes  <number>
+//	    queue  <number>
+//	    wait   <duration>
+//	    shortest <number of characters>
+//	}
+//	sessions {
+//	    lifetime     <duration>
+//	    max_lifetime <duration>
+//	    per_user     <number>
+//	}
+//	limits {
+//	    free_guesses    <number>
+//	    delay           <duration> <longest>
+//	    forget_after    <duration>
+//	    trust_for       <duration>
+//	    network_guesses <at once> <one more every>
+//	    mails           <at once> <one more every>
+//	    mail_requests   <at once> <one more every>
+//	    registrations   <at once> <one more every>
+//	}
+//	directories {
+//	    allow <network or host...>
+//	    only  <network or host...>
+//	}
+//	helpers {
+//	    plain     on|off
+//	    voicemail <folder>
+//	    moh       <folder>
+//	    sounds    <folder>
+//	    autoprov  <file>
+//	}
+//	asterisk {
+//	    name     <name>
+//	    folder   <folder>
+//	    manager  <address>
+//	    username <name>
+//	    secret   <secret>
+//	    log      <file>
+//	    interfaces "SCCP/* DAHDI/1"
+//	    etc      <folder>
+//	    records  <file>
+//	    recordings <folder>
+//	    longest_call <duration>
+//	}
 func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
 	if existing != nil {
 		return nil, d.Err("the ringfence option may appear once")

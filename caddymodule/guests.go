@@ -55,7 +55,9 @@ func (*LocalTokens) Tokens(a *App) (*tokens.Cache, error) {
 	return a.engine.cache, nil
 }
 
-// UnmarshalCaddyfile reads `tokens local`.
+// UnmarshalCaddyfile takes nothing:
+//
+//	tokens local
 func (*LocalTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return nothing(d) }
 
 // RemoteTokens are the tokens of an existing auth server that offers GET /0.1/token/{token}. Its responses are cached and matched
@@ -133,7 +135,15 @@ func (t *RemoteTokens) Cleanup() error {
 	return err
 }
 
-// UnmarshalCaddyfile reads `tokens remote <url> { ... }`.
+// UnmarshalCaddyfile parses
+//
+//	tokens remote <url> {
+//	    staleness <duration>
+//	    timeout   <duration>
+//	    ca        <file>
+//	    plain_http
+//	    master_tenant <uuid>
+//	}
 func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	if d.CountRemainingArgs() == 0 {
@@ -209,7 +219,9 @@ func (*DatabaseBackend) CaddyModule() caddy.ModuleInfo {
 
 func (b *DatabaseBackend) use(s *authsvc.Service) { b.Backend = s.DatabaseBackend() }
 
-// UnmarshalCaddyfile reads `backend database`.
+// UnmarshalCaddyfile takes nothing:
+//
+//	backend database
 func (*DatabaseBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return nothing(d) }
 
 // LDAPBackend asks the directory that the login's tenant has configured (PUT /backends/ldap), for users whose
@@ -245,7 +257,11 @@ func (b *LDAPBackend) Recheck(ctx context.Context, id authsvc.Identity) error {
 
 func (b *LDAPBackend) use(s *authsvc.Service) { b.Backend = s.LDAPBackend(b.roots) }
 
-// UnmarshalCaddyfile reads `backend ldap { ... }`.
+// UnmarshalCaddyfile parses
+//
+//	backend ldap {
+//	    ca <file>
+//	}
 func (b *LDAPBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	return block(d, "backend ldap", b)
@@ -333,13 +349,21 @@ func (o *OAuth2) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// UnmarshalCaddyfile reads `external oauth2 [<type>] { ... }`.
+// UnmarshalCaddyfile parses
+//
+//	external oauth2 [<type>] {
+//	    auth_url  <url>
+//	    token_url <url>
+//	    scopes    <scope...>
+//	    parameter <name> <value>
+//	    client_authentication body|header
+//	}
 func (o *OAuth2) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	return block(d, "external oauth2", o)
 }
 
-// options has a line `parameter <name> <value>` for each of the parameters.
+// options has a line for each of the parameters.
 func (o *OAuth2) options(known map[string]value) { known["parameter"] = o.addParameter }
 
 func (o *OAuth2) addParameter(args []string) error {
@@ -372,7 +396,11 @@ func (g *Google) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// UnmarshalCaddyfile reads `external google { ... }`.
+// UnmarshalCaddyfile parses
+//
+//	external google {
+//	    scopes <scope...>
+//	}
 func (g *Google) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	return block(d, "external google", g)
@@ -400,7 +428,12 @@ func (m *Microsoft) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// UnmarshalCaddyfile reads `external microsoft { ... }`.
+// UnmarshalCaddyfile parses
+//
+//	external microsoft {
+//	    directory <directory>
+//	    scopes    <scope...>
+//	}
 func (m *Microsoft) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	return block(d, "external microsoft", m)
@@ -414,7 +447,9 @@ func (*Mobile) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "ringfence.auth.external.mobile", New: func() caddy.Module { return new(Mobile) }}
 }
 
-// UnmarshalCaddyfile reads `external mobile`.
+// UnmarshalCaddyfile takes nothing:
+//
+//	external mobile
 func (*Mobile) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return nothing(d) }
 
 var (

@@ -27,7 +27,7 @@ func init() {
 	caddy.RegisterModule(new(Local))
 	httpcaddyfile.RegisterHandlerDirective("ringfence_local", parseBare(func() caddyhttp.MiddlewareHandler { return new(Local) }))
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_local", httpcaddyfile.Before, "header") // and so before all that answers
-	for _, name := range []string{"auth", "confd", "helpers", "call_records"} {
+	for _, name := range []string{"auth", "confd", helperService, "call_records"} {
 		caddy.RegisterModule(&Service{name: name})
 		httpcaddyfile.RegisterHandlerDirective("ringfence_"+name, parseService(name))
 		httpcaddyfile.RegisterDirectiveOrder("ringfence_"+name, httpcaddyfile.Before, "respond")
@@ -53,7 +53,10 @@ type Service struct {
 	plain   http.Handler // of the helper endpoints, if Open is set
 }
 
-const lenient = "lenient"
+const (
+	lenient       = "lenient"
+	helperService = "helpers"
+)
 
 // CaddyModule returns the Caddy module information.
 func (s *Service) CaddyModule() caddy.ModuleInfo {
@@ -70,7 +73,7 @@ func (s *Service) Provision(ctx caddy.Context) error {
 		return err
 	}
 	s.service = map[string]*rest.Service{
-		"auth": app.auth, "confd": app.engine.confd, "helpers": app.engine.helpers.REST(), "call_records": app.engine.records.REST(),
+		"auth": app.auth, "confd": app.engine.confd, helperService: app.engine.helpers.REST(), "call_records": app.engine.records.REST(),
 	}[s.name]
 	app.needsDatabase = true
 	if !s.Open {
@@ -85,7 +88,7 @@ func (s *Service) Validate() error {
 	if s.Accept != "" && s.Accept != lenient {
 		return fmt.Errorf("accept is %q; it must be lenient or left out", s.Accept)
 	}
-	if s.Open && s.name != "helpers" {
+	if s.Open && s.name != helperService {
 		return errors.New("only the helper endpoints may be open")
 	}
 	return nil
@@ -151,16 +154,19 @@ func parseBare(module func() caddyhttp.MiddlewareHandler) httpcaddyfile.Unmarsha
 	}
 }
 
-// parseService parses the directive of a service, in which only the helper endpoints may be open:
+// parseService parses the directive of a service, of which only the helper endpoints may be open:
 //
 //	ringfence_helpers [open] {
+//	    accept lenient
+//	}
+//	ringfence_confd {
 //	    accept lenient
 //	}
 func parseService(name string) httpcaddyfile.UnmarshalHandlerFunc {
 	return func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		h.Next()
 		s := &Service{name: name}
-		if name == "helpers" && h.NextArg() {
+		if name == helperService && h.NextArg() {
 			if s.Open = h.Val() == "open"; !s.Open {
 				return nil, h.Errf("ringfence_helpers takes nothing, or the word open")
 			}
