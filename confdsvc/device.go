@@ -3,6 +3,7 @@ package confdsvc
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -56,45 +57,39 @@ func declareDevices(e *crud.Engine) {
 		}
 		return nil, apierr.New(apierr.NotFound, "LineDevice was not found: there is no provisioning here")
 	})
-	query := asked.Parameters()
-	for _, op := range []rest.Operation{
-		{Method: http.MethodGet, Path: "/devices", ID: "list_devices", Summary: "List devices", Query: query, Reply: list, Handle: empty},
-		{Method: http.MethodPost, Path: "/devices", ID: "create_device", Summary: "Create a device", Handle: never},
-		{
-			Method: http.MethodGet, Path: "/devices/unallocated", ID: "list_unallocated_devices",
-			Summary: "List devices of no tenant", Query: query, Reply: list, Handle: empty,
-		},
-		{
-			Method: http.MethodPut, Path: "/devices/unallocated/{device_id}", ID: "assign_unallocated_device_tenant",
-			Summary: "Take a device into the tenant", Handle: never,
-		},
-		{Method: http.MethodGet, Path: "/devices/{device_id}", ID: "get_device", Summary: "Read a device", Reply: device, Handle: nothing},
-		{Method: http.MethodPut, Path: "/devices/{device_id}", ID: "update_device", Summary: "Change a device", Handle: never},
-		{Method: http.MethodDelete, Path: "/devices/{device_id}", ID: "delete_device", Summary: "Delete a device", Handle: never},
-		{Method: http.MethodGet, Path: "/devices/{device_id}/autoprov", ID: "reset_device_autoprov", Summary: "Set a device up anew", Handle: nothing},
-		{
-			Method: http.MethodGet, Path: "/devices/{device_id}/synchronize", ID: "synchronize_device",
-			Summary: "Let a device read its settings", Handle: nothing,
-		},
-		{
-			Method: http.MethodGet, Path: "/devices/{device_id}/lines", ID: "get_device_line_association",
-			Summary: "List the lines of a device", Reply: list, Handle: nothing,
-		},
-		{Method: http.MethodGet, Path: "/lines/{line_id}/devices", ID: "get_line_device", Summary: "Read the device of a line", Reply: device, Handle: noneOfLine},
-		{Method: http.MethodPut, Path: "/lines/{line_id}/devices/{device_id}", ID: "associate_line_device", Summary: "Give a line a device", Handle: never},
-		{
-			Method: http.MethodDelete, Path: "/lines/{line_id}/devices/{device_id}", ID: "dissociate_line_device",
-			Summary: "Take the device of a line away", Handle: never,
-		},
+	for _, is := range []struct {
+		method, path, id, summary string
+		reply                     *rest.Schema
+		handle                    rest.Handler
+	}{
+		{"GET", "/devices", "list_devices", "List devices", list, empty},
+		{"POST", "/devices", "create_device", "Create a device", nil, never},
+		{"GET", "/devices/unallocated", "list_unallocated_devices", "List devices of no tenant", list, empty},
+		{"PUT", "/devices/unallocated/{device_id}", "assign_unallocated_device_tenant", "Take a device into the tenant", nil, never},
+		{"GET", "/devices/{device_id}", "get_device", "Read a device", device, nothing},
+		{"PUT", "/devices/{device_id}", "update_device", "Change a device", nil, never},
+		{"DELETE", "/devices/{device_id}", "delete_device", "Delete a device", nil, never},
+		{"GET", "/devices/{device_id}/autoprov", "reset_device_autoprov", "Set a device up anew", nil, nothing},
+		{"GET", "/devices/{device_id}/synchronize", "synchronize_device", "Let a device read its settings", nil, nothing},
+		{"GET", "/devices/{device_id}/lines", "get_device_line_association", "List the lines of a device", list, nothing},
+		{"GET", "/lines/{line_id}/devices", "get_line_device", "Read the device of a line", device, noneOfLine},
+		{"PUT", "/lines/{line_id}/devices/{device_id}", "associate_line_device", "Give a line a device", nil, never},
+		{"DELETE", "/lines/{line_id}/devices/{device_id}", "dissociate_line_device", "Take the device of a line away", nil, never},
 	} {
-		action := map[string]string{http.MethodGet: "read", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete"}[op.Method]
-		op.Access, op.Tag, op.Tenanted, op.Success = rights.AccessOf("confd", op.Path, action), "devices", true, http.StatusOK
-		if op.Method != http.MethodGet {
-			op.Unimplemented, op.Statuses, op.Success = true, []int{http.StatusNotImplemented}, http.StatusNoContent
-		} else if op.Reply != list {
-			op.Statuses = []int{http.StatusNotFound}
+		action := map[string]string{"GET": "read", "POST": "create", "PUT": "update", "DELETE": "delete"}[is.method]
+		op := rest.Operation{
+			Method: is.method, Path: is.path, ID: is.id, Summary: is.summary, Reply: is.reply, Handle: is.handle,
+			Access: rights.AccessOf("confd", is.path, action), Tag: "devices", Tenanted: true, Success: http.StatusOK,
 		}
-		if op.Reply == nil {
+		switch {
+		case is.method != http.MethodGet:
+			op.Unimplemented, op.Statuses = true, []int{http.StatusNotImplemented}
+		case is.reply != list:
+			op.Statuses = []int{http.StatusNotFound}
+		case strings.HasPrefix(is.id, "list_"):
+			op.Query = asked.Parameters()
+		}
+		if is.reply == nil {
 			op.Success = http.StatusNoContent
 		}
 		e.Add(op)

@@ -95,7 +95,7 @@ func restoreHidden(sent map[string]any, field, shown string, stored *SIPOptions)
 
 const lineSIP crud.Relation[Line, EndpointSIP] = "line_endpoint_sip"
 
-func init() { resources = append(resources, declareEndpointsSIP) }
+func init() { resources = append(resources, declareEndpointsSIP, declareEndpointSIPTemplates) }
 
 // generateLogin gives an endpoint the login that was asked for: what telephones tell as their username is its name, by which they are known
 // anyway.
@@ -221,8 +221,6 @@ var templateKind = sipKind{
 	parents: "confd_endpoint_sip_template_parent", child: "child_uuid", named: "template_uuid", title: "SIPEndpointTemplate",
 	trunks: "uuid IN (SELECT endpoint_uuid FROM confd_endpoint_sip_parent WHERE template_uuid IN (" + templatesBelow + "))",
 }
-
-func init() { resources = append(resources, declareEndpointSIPTemplates) }
 
 func declareEndpointSIPTemplates(e *crud.Engine) {
 	r := sipResource[EndpointSIPTemplate](e, templateKind, "confd_endpoint_sip_template", "'true'")

@@ -87,7 +87,7 @@ type KeyGroupMember struct {
 }
 
 func init() {
-	resources = append(resources, declareGroups)
+	resources = append(resources, declareGroups, declareGroupMembers)
 	destinationKinds = append(destinationKinds, kind[ToGroup]("group", ""))
 	funcKeyKinds = append(funcKeyKinds, kind[keyToGroup]("group", ""), kind[KeyGroupMember]("groupmember", ""))
 	words["Group.timeout"], words["Group.user_timeout"] = "ringing time, in seconds", "ringing time of each, in seconds"
@@ -172,8 +172,6 @@ type memberPriority struct {
 }
 
 const groupUsers crud.Relation[Group, User] = "confd_group_user"
-
-func init() { resources = append(resources, declareGroupMembers) }
 
 func declareGroupMembers(e *crud.Engine) {
 	crud.Link[Group, User]{

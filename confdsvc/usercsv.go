@@ -34,8 +34,6 @@ type csvUser struct {
 	voicemail *Voicemail
 	line      *Line
 	endpoint  *EndpointSIP
-	// turn orders the users who have a line that somebody had before them. It is 0 for all others.
-	turn int64
 }
 
 // csvColumn is a column of the files.

@@ -1,7 +1,6 @@
 package confdsvc
 
 import (
-	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -51,7 +50,10 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	reader := &csvReader{engine: e, scope: scope}
+	reader, err := newCSVReader(ctx, e, scope)
+	if err != nil {
+		return rest.Reply{}, err
+	}
 	users, err := reader.next(ctx) // before the reply begins, so that a failure can still be a refusal
 	if err != nil {
 		return rest.Reply{}, err
@@ -86,83 +88,51 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	return reply, nil
 }
 
-// csvReader reads a tenant's users in the order in which an import must make them: it gives a line to its users in the order of their rows,
-// and the first becomes the main user. So the users who have no line, or are the main user of theirs, come first, and then the others in the
-// order in which they got their lines.
+// csvReader reads a tenant's users, as they are when it comes to them.
 type csvReader struct {
 	engine *crud.Engine
 	scope  string
-	after  ID   // the id of the user that was read last
-	all    bool // all users were read once
-	later  []csvTurn
+	ids    []any // of those that are left
 }
 
-// csvTurn is a user who is read later.
-type csvTurn struct {
-	userID ID
-	turn   int64
-}
+// usersInTurn reads the ids of a tenant's users in the order in which an import must make them: it gives a line to its users in the order of their
+// rows, and the first becomes the main user. So the users who have no line, or are the main user of theirs, come first, and then the others in the
+// order in which they got their lines.
+const usersInTurn = `SELECT u.id FROM confd_user u LEFT JOIN {confd_user_line} ul ON ul.user_id = u.id
+		AND NOT EXISTS (SELECT 1 FROM {confd_user_line} f WHERE f.user_id = ul.user_id AND f.position < ul.position)
+		AND EXISTS (SELECT 1 FROM confd_user_line main WHERE main.line_id = ul.line_id AND main.id < ul.id)
+		AND EXISTS (SELECT 1 FROM confd_line_endpoint le WHERE le.line_id = ul.line_id AND le.sip_uuid IS NOT NULL)
+	WHERE u.tenant_uuid = $1 ORDER BY coalesce(ul.id, 0), u.id`
 
-// next returns the next users, and none after the last.
-func (x *csvReader) next(ctx context.Context) ([]*csvUser, error) {
-	for !x.all {
-		users, err := x.read(ctx, func(ctx context.Context, c store.Conn) ([]*User, error) {
-			return crud.Of[User](x.engine).AsRead(ctx, c, x.scope, "id > $2 ORDER BY id LIMIT $3", x.after, exportedAtOnce)
-		})
-		if err != nil {
-			return nil, err
-		}
-		if x.all = len(users) == 0; x.all {
-			break
-		}
-		x.after = users[len(users)-1].user.ID
-		if users = slices.DeleteFunc(users, x.postpone); len(users) > 0 {
-			return users, nil
-		}
+func newCSVReader(ctx context.Context, e *crud.Engine, scope string) (*csvReader, error) {
+	query, args := e.Visible(ctx, usersInTurn, scope)
+	ids, err := store.Select[ID](ctx, e.DB, query, args...)
+	x := &csvReader{engine: e, scope: scope, ids: make([]any, len(ids))}
+	for i, id := range ids {
+		x.ids[i] = id
 	}
-	return x.nextLater(ctx)
+	return x, err
 }
 
-// postpone keeps a user who has a turn for later, and reports whether it did.
-func (x *csvReader) postpone(one *csvUser) bool {
-	if one.turn == 0 {
-		return false
-	}
-	x.later = append(x.later, csvTurn{one.user.ID, one.turn})
-	return true
-}
-
-// nextLater is next when all others were read.
-func (x *csvReader) nextLater(ctx context.Context) ([]*csvUser, error) {
-	slices.SortFunc(x.later, func(a, b csvTurn) int { return cmp.Compare(a.turn, b.turn) })
-	for len(x.later) > 0 {
-		some := x.later[:min(exportedAtOnce, len(x.later))]
-		x.later = x.later[len(some):]
-		turns, ids := make(map[ID]int64, len(some)), make([]any, len(some))
-		for i, one := range some {
-			turns[one.userID], ids[i] = one.turn, one.userID
+// next returns the next users, with what belongs to them, read in a transaction of its own, and none after the last.
+func (x *csvReader) next(ctx context.Context) (out []*csvUser, err error) {
+	for len(x.ids) > 0 && len(out) == 0 && err == nil { // there are none if they were all deleted meanwhile, or are denied
+		some := x.ids[:min(exportedAtOnce, len(x.ids))]
+		x.ids = x.ids[len(some):]
+		turn := make(map[any]int, len(some))
+		for i, id := range some {
+			turn[id] = i
 		}
-		users, err := x.read(ctx, func(ctx context.Context, c store.Conn) ([]*User, error) {
-			return crud.Of[User](x.engine).AsRead(ctx, c, x.scope, "id IN ("+crud.Placeholders(2, len(ids))+") ORDER BY id", ids...)
-		})
-		if err != nil || len(users) > 0 { // there are none if they were all deleted meanwhile
-			slices.SortFunc(users, func(a, b *csvUser) int { return cmp.Compare(turns[a.user.ID], turns[b.user.ID]) })
-			return users, err
-		}
-	}
-	return nil, nil
-}
-
-// read reads some users, with what belongs to them, in a transaction of its own.
-func (x *csvReader) read(ctx context.Context, some func(ctx context.Context, c store.Conn) ([]*User, error)) (out []*csvUser, err error) {
-	err = x.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		users, err := some(ctx, c)
-		if err != nil {
+		err = x.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+			users, err := crud.Of[User](x.engine).AsRead(ctx, c, x.scope, "id IN ("+crud.Placeholders(2, len(some))+")", some...)
+			if err != nil {
+				return err
+			}
+			slices.SortFunc(users, func(a, b *User) int { return turn[a.ID] - turn[b.ID] })
+			out, err = withCSVParts(ctx, c, x.engine, users)
 			return err
-		}
-		out, err = withCSVParts(ctx, c, x.engine, users)
-		return err
-	})
+		})
+	}
 	return out, err
 }
 
@@ -192,10 +162,6 @@ func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*Us
 	if err != nil {
 		return nil, err
 	}
-	turnOf, err := turnsOf(ctx, c, lines)
-	if err != nil {
-		return nil, err
-	}
 	out := make([]*csvUser, len(users))
 	for i, u := range users {
 		x := &csvUser{user: u}
@@ -204,7 +170,7 @@ func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*Us
 		}
 		if len(u.Lines) > 0 {
 			if l := lineOf[u.Lines[0].ID]; slices.Contains(csvProtocols, csvProtocol(l)) {
-				x.line, x.turn = l, turnOf[userAndLine{u.ID, l.ID}]
+				x.line = l
 			}
 			if u.Lines[0].EndpointSIP != nil {
 				x.endpoint = endpointOf[u.Lines[0].EndpointSIP.UUID]
@@ -213,30 +179,6 @@ func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*Us
 		out[i] = x
 	}
 	return out, nil
-}
-
-// userAndLine are a user and one of their lines.
-type userAndLine struct {
-	UserID ID `db:"user_id"`
-	LineID ID `db:"line_id"`
-}
-
-// turnsOf returns numbers in the order in which users got lines that others had before them.
-func turnsOf(ctx context.Context, c store.Conn, lines []any) (map[userAndLine]int64, error) {
-	out := map[userAndLine]int64{}
-	if len(lines) == 0 {
-		return out, nil
-	}
-	later, err := store.Select[struct {
-		ID   int64       `db:"id"`
-		Pair userAndLine `db:"pair"`
-	}](ctx, c, `SELECT ul.id, ul.user_id AS "pair.user_id", ul.line_id AS "pair.line_id" FROM confd_user_line ul
-		WHERE ul.line_id IN (`+crud.Placeholders(1, len(lines))+`)
-			AND EXISTS (SELECT 1 FROM confd_user_line main WHERE main.line_id = ul.line_id AND main.id < ul.id)`, lines...)
-	for _, one := range later {
-		out[one.Pair] = one.ID
-	}
-	return out, err
 }
 
 // byKey returns the objects with these first keys, which may be repeated.

@@ -35,6 +35,8 @@ type Switch struct {
 
 func init() {
 	resources = append(resources, declareUserParts)
+	destinationKinds = append(destinationKinds, kind[ToUser]("user", ""))
+	funcKeyKinds = append(funcKeyKinds, kind[keyToUser]("user", ""))
 	helps["Forward.destination"] = ""
 }
 
@@ -44,6 +46,9 @@ func declareUserParts(e *crud.Engine) {
 	}.On(e)
 	crud.Part[User, UserServices]{
 		Path: "services", Name: "service_name", Field: func(u *User) *UserServices { return &u.Services },
+	}.On(e)
+	crud.Part[User, UserFallbacks]{
+		Path: "fallbacks", ID: "user_fallback", Replaces: true, Nested: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks },
 	}.On(e)
 }
 
@@ -107,13 +112,3 @@ type keyToUser struct {
 
 // userDestinations are where calls go that users do not take.
 var userDestinations = holds[User]("of_user_id")
-
-func init() {
-	destinationKinds = append(destinationKinds, kind[ToUser]("user", ""))
-	funcKeyKinds = append(funcKeyKinds, kind[keyToUser]("user", ""))
-	resources = append(resources, func(e *crud.Engine) {
-		crud.Part[User, UserFallbacks]{
-			Path: "fallbacks", ID: "user_fallback", Replaces: true, Nested: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks },
-		}.On(e)
-	})
-}

@@ -28,7 +28,7 @@ type UserLine struct {
 
 const userLines crud.Relation[User, Line] = "confd_user_line"
 
-func init() { resources = append(resources, declareUserLines) }
+func init() { resources = append(resources, declareUserLines, declareUserLineSIP) }
 
 // declareUserLines joins users and lines. A line's first user is its main user; a user's first line is their main line.
 func declareUserLines(e *crud.Engine) {
@@ -87,8 +87,6 @@ func mainUserStays(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line
 	const refusal = "There are secondary users associated to the line"
 	return style.Storedf(refusal+" ('line_id': %d)", pair.Right.ID).Naming(refusal, "line_id", pair.Right.ID)
 }
-
-func init() { resources = append(resources, declareUserLineSIP) }
 
 // declareUserLineSIP declares how a user's telephone finds its own SIP endpoint: that of one of their lines, or of the first.
 func declareUserLineSIP(e *crud.Engine) {

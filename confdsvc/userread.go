@@ -21,7 +21,7 @@ type OutgoingCallerID struct {
 // UserCTI is the stored state of the user's computer client: nothing.
 type UserCTI struct{}
 
-func init() { resources = append(resources, declareUserReads) }
+func init() { resources = append(resources, declareUserReads, declareUserSubscriptions) }
 
 // declareUserReads adds the operations that read something below a user that is not part of the object.
 func declareUserReads(e *crud.Engine) {
@@ -121,8 +121,6 @@ type UserSubscriptions struct {
 	Items []UserSubscription `json:"items"`
 	Total int                `json:"total"`
 }
-
-func init() { resources = append(resources, declareUserSubscriptions) }
 
 func declareUserSubscriptions(e *crud.Engine) {
 	e.Add(rest.Operation{
