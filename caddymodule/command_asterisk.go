@@ -34,8 +34,6 @@ What an operator does once on a machine with Asterisk.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.AddCommand(installCommand())
-			cmd.Args = cobra.NoArgs
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		},
 	})
 }
@@ -54,9 +52,8 @@ missing: Asterisk then loads the rest.
 
     ringfence asterisk install --etc /etc/asterisk
 `,
-		Args:         cobra.NoArgs,
-		SilenceUsage: true,
-		RunE:         runInstall,
+		Args: cobra.NoArgs,
+		RunE: runInstall,
 	}
 	cmd.Flags().String("etc", "", "The folder of Asterisk's own files: /etc/asterisk")
 	cmd.Flags().String("folder", "", "The folder of the generated files (default: $RINGFENCE_ASTERISK_FOLDER, else asterisk in $RINGFENCE_DATA or ./data)")

@@ -30,8 +30,6 @@ RINGFENCE_DATA and RINGFENCE_DATABASE.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.AddCommand(resetPasswordCommand(), answerForCommand())
-			cmd.Args = cobra.NoArgs
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		},
 	})
 }
@@ -57,9 +55,8 @@ embedded database is asked to do it, through its admin socket.
     ringfence admin reset-password admin --administrator
     ringfence admin reset-password alice --stdin < new-password
 `,
-		Args:         cobra.ExactArgs(1),
-		SilenceUsage: true,
-		RunE:         resetPassword,
+		Args: cobra.ExactArgs(1),
+		RunE: resetPassword,
 	}
 	cmd.Flags().Bool("stdin", false, "Read the new password from standard input instead of making one")
 	cmd.Flags().Bool("administrator", false, "Give the user every access again")
@@ -134,8 +131,7 @@ socket.
 
     ringfence admin answer-for alice
 `,
-		Args:         cobra.ExactArgs(1),
-		SilenceUsage: true,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var done authsvc.Answered
 			err := askLocal(cmd, operator.AnswerForPath, authsvc.Vouching{User: args[0]}, &done)

@@ -1,10 +1,8 @@
 package commands
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk/jobs"
 	"github.com/ringfence/ringfence/asterisk/leftout"
+	"github.com/ringfence/ringfence/internal/operator"
 )
 
 func init() {
@@ -40,7 +39,6 @@ With --force Asterisk reads all files, whether they have changed or not.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.Args = cobra.NoArgs
-			cmd.SilenceUsage = true
 			cmd.RunE = runApply
 			cmd.Flags().Bool("dry-run", false, "Show how the live files would change")
 			cmd.Flags().Bool("force", false, "Make Asterisk read all files, whether they have changed or not")
@@ -66,35 +64,13 @@ type plainPort struct {
 	quiet, patience time.Duration
 }
 
-// maxAnswer is the longest answer read, in bytes: a preview may be long.
-const maxAnswer = 256 << 20
-
 func (p plainPort) call(ctx context.Context, method, path string, into any) error {
-	r, err := http.NewRequestWithContext(ctx, method, p.address+path, http.NoBody)
-	if err != nil {
-		return err
+	c := operator.Client{Server: p.address, HTTP: http.DefaultClient}
+	err := c.Call(ctx, method, path, nil, into)
+	if _, answered := errors.AsType[*operator.RefusedError](err); err != nil && !answered {
+		err = fmt.Errorf("%w; start the gateway, or name its plain port with --address", err)
 	}
-	r.Header.Set("Accept", "application/json")
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return fmt.Errorf("asking the gateway: %w; start it, or name its plain port with --address", err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("reading the gateway's answer: %w", err)
-	}
-	if response.StatusCode != http.StatusOK {
-		var refused struct {
-			Message string `json:"message"`
-		}
-		_ = json.Unmarshal(text, &refused)
-		return fmt.Errorf("the gateway answers %s: %s", response.Status, cmp.Or(refused.Message, string(bytes.TrimSpace(text[:min(len(text), 200)]))))
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("reading the gateway's answer: %w", err)
-	}
-	return nil
+	return err
 }
 
 func (p plainPort) preview(ctx context.Context, out io.Writer) error {

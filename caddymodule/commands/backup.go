@@ -44,7 +44,6 @@ made from the database, such as the configuration of Asterisk.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.Args = cobra.NoArgs
-			cmd.SilenceUsage = true
 			cmd.RunE = runBackup
 			cmd.Flags().StringP("output", "o", "", "The file to write, or - for standard output")
 			cmd.Flags().Bool("without-keys", false, "Make the backup even if a sealing key that the database needs is missing here")
@@ -71,7 +70,6 @@ changed, after the backup is again what it was.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.Args = cobra.ExactArgs(1)
-			cmd.SilenceUsage = true
 			cmd.RunE = runRestore
 			cmd.Flags().Bool("replace", false, "Throw away what the database has")
 			cmd.Flags().Bool("without-keys", false, "Restore even if a sealing key that the database needs is missing: what is sealed with it is lost")

@@ -43,7 +43,6 @@ do it, through its admin socket.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.Args = cobra.NoArgs
-			cmd.SilenceUsage = true
 			cmd.RunE = runDemo
 			cmd.Flags().Int("users", 100, "How many users")
 			cmd.Flags().String("tenant", "demo", "The name of the new tenant")

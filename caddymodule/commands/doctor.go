@@ -48,7 +48,6 @@ same Caddyfile. It fails if there is a problem; a warning can wait.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.Args = cobra.NoArgs
-			cmd.SilenceUsage = true
 			cmd.RunE = runDoctor
 			cmd.Flags().String("config", "", "The configuration of the gateway (default: the file Caddyfile here, if there is one)")
 			cmd.Flags().Bool("json", false, "Print the findings as JSON")

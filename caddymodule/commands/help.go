@@ -79,8 +79,12 @@ func Register(c caddycmd.Command) {
 	caddycmd.RegisterCommand(c)
 }
 
-// explainArguments lets a command and those below it say which arguments they take, if it is given others.
+// explainArguments lets a command and those below it say which arguments they take, if it is given others. One that has others below it takes none, and
+// shows its help.
 func explainArguments(cmd *cobra.Command) {
+	if cmd.HasSubCommands() {
+		cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)

@@ -32,8 +32,6 @@ docs/moving.md has the steps.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.AddCommand(importWazoCommand(), importFreePBXCommand())
-			cmd.Args = cobra.NoArgs
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		},
 	})
 }
@@ -66,9 +64,8 @@ snapshot and without writing. PGPASSWORD may have its password.
 the platform's data.tgz was unpacked, into the folders that the gateway would use
 with the same environment. Without a file it does only that, as often as you like.
 ` + mergeHelp,
-		Args:         cobra.MaximumNArgs(1),
-		SilenceUsage: true,
-		RunE:         importWazo,
+		Args: cobra.MaximumNArgs(1),
+		RunE: importWazo,
 	}
 	cmd.Flags().Bool("dry-run", false, "Only tell what would be done")
 	cmd.Flags().Bool("replace", false, "Throw away what the database has")

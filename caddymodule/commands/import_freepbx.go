@@ -30,9 +30,8 @@ on a copy of the database, which is thrown away.
 
     ringfence import freepbx extensions.csv dids.csv --tenant acme --dry-run
 `,
-		Args:         cobra.RangeArgs(1, 2),
-		SilenceUsage: true,
-		RunE:         importFreePBX,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: importFreePBX,
 	}
 	cmd.Flags().String("context", "", "The context of the extensions, by its name or label (default: the only internal one, or a new one)")
 	cmd.Flags().String("incall-context", "", "The context of the DIDs (default: the only one for incoming calls, or a new one)")

@@ -43,8 +43,6 @@ RINGFENCE_DATA and RINGFENCE_DATABASE. The gateways go on, and hear of the chang
 One that has the embedded database is asked to do it, through its admin socket.
 `,
 			CobraFunc: func(cmd *cobra.Command) {
-				cmd.Args = cobra.NoArgs
-				cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 				for _, verb := range k.Verbs {
 					cmd.AddCommand(verbCommand(k, verb))
 				}
@@ -54,7 +52,7 @@ One that has the embedded database is asked to do it, through its admin socket.
 }
 
 func verbCommand(k operator.Kind, verb string) *cobra.Command {
-	cmd := &cobra.Command{Use: verb, SilenceUsage: true}
+	cmd := &cobra.Command{Use: verb}
 	one := cmp.Or(k.Key, "uuid")
 	switch verb {
 	case "list":

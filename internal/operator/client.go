@@ -30,8 +30,8 @@ import (
 // prefix is that of the authentication service.
 const prefix = "/api/auth/0.1"
 
-// maxAnswer is the longest answer read, in bytes.
-const maxAnswer = 64 << 20
+// maxAnswer is the longest answer read, in bytes: how Asterisk's files would change may be long.
+const maxAnswer = 256 << 20
 
 // Client sends requests to a gateway, or to a service of this process.
 type Client struct {
