@@ -39,7 +39,6 @@ func init() {
 	for _, action := range []string{"create", "get", "update", "delete"} {
 		clientIDs[action+"_my_blocklist_number"] = action + "_users_me_blocklist_number"
 	}
-	docs["{blocklist_number_uuid}"] = "The UUID of the blocked number."
 	words["/users/blocklist/numbers"], words["blocklist_number"] = "blocked numbers", "blocked number"
 }
 

@@ -40,7 +40,6 @@ const trunkIAX crud.Relation[Trunk, EndpointIAX] = "trunk_endpoint_iax"
 func init() {
 	resources = append(resources, declareEndpointsIAX)
 	docs["{iax_id}"] = "The number of the IAX endpoint, or of the registration."
-	docs["EndpointIAX.type"] = "Which way calls go."
 	words["endpoint_iax"], words["/endpoints/iax"] = "IAX endpoint", "IAX endpoints"
 }
 

@@ -113,15 +113,10 @@ func declareGroups(e *crud.Engine) {
 			{Query: `SELECT gx.group_uuid FROM {confd_group_extension} gx JOIN {confd_extension} x ON x.id = gx.extension_id
 				WHERE %s`, Table: "confd_extension", Characters: extenCharacters},
 		},
-		Beside:  []crud.Beside[Group]{holds[Group]("of_group_uuid").beside(e), groupNumbers()},
-		Nested:  []string{"extensions", "members"},
-		Prepare: nameGroup,
-		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-			if err := checkMusic(ctx, c, e, change); err != nil {
-				return err
-			}
-			return checkGroupNumbers(ctx, c, change)
-		},
+		Beside:   []crud.Beside[Group]{holds[Group]("of_group_uuid").beside(e), groupNumbers()},
+		Nested:   []string{"extensions", "members"},
+		Prepare:  nameGroup,
+		Validate: every(musicIsKnown[Group](e), checkGroupNumbers),
 	})
 	crud.Part[Group, GroupFallbacks]{
 		Path: "fallbacks", ID: "group_fallback", Replaces: true, Field: func(g *Group) *GroupFallbacks { return &g.Fallbacks },

@@ -103,12 +103,7 @@ func declareLines(e *crud.Engine) {
 		},
 		Nested:  []string{"endpoint_sip", "endpoint_sccp", "endpoint_custom", "extensions", "device_id"},
 		Prepare: provisionLine, Save: saveCallerID(e),
-		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
-			if err := checkRegistrar(ctx, c, change); err != nil {
-				return err
-			}
-			return checkCallerID(ctx, c, change)
-		},
+		Validate: every(checkRegistrar, checkCallerID),
 	})
 	crud.Link[Line, Extension]{
 		Relation: lineExtensions, LeftHas: crud.AtMostOne, Only: []string{"put", "delete", "create"}, RightLeads: true,

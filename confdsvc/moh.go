@@ -124,6 +124,13 @@ func nameMOH(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error 
 // musicName is the tag `names` of columns that name a music on hold. Its deletion empties them.
 const musicName = "moh.name"
 
+// musicIsKnown is checkMusic as a hook.
+func musicIsKnown[T any](e *crud.Engine) hook[T] {
+	return func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {
+		return checkMusic(ctx, c, e, change)
+	}
+}
+
 // checkMusic refuses the name of a music on hold that the object's tenant does not have, in the columns that name one. It checks only a changed
 // name; an empty one means none. Every tenant has `default`, but for attributes with another name than music_on_hold.
 func checkMusic[T any](ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T]) error {

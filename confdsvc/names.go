@@ -32,7 +32,7 @@ func (n Names) InternalContexts(ctx context.Context, tenantUUID string) ([]strin
 
 // HasContext reports whether the tenant has a context of that name.
 func (n Names) HasContext(ctx context.Context, tenantUUID, name string) (bool, error) {
-	return n.has(ctx, `SELECT count(*) FROM confd_context WHERE name = $1 AND tenant_uuid = $2`, name, tenantUUID)
+	return n.engine.Has(ctx, n.engine.DB, tenantUUID, "contexts", "name", name)
 }
 
 // Endpoints returns the names of the SIP endpoints of a tenant.
@@ -83,12 +83,7 @@ func (n Names) Denied(ctx context.Context, tenantUUID string) (endpoints, waitin
 
 // HasMOH reports whether the tenant has a music on hold of that name.
 func (n Names) HasMOH(ctx context.Context, tenantUUID, name string) (bool, error) {
-	return n.has(ctx, `SELECT count(*) FROM confd_moh WHERE name = $1 AND tenant_uuid = $2`, name, tenantUUID)
-}
-
-func (n Names) has(ctx context.Context, query, name, tenantUUID string) (bool, error) {
-	count, err := store.Get[int](ctx, n.engine.DB, query, name, tenantUUID)
-	return count > 0, err
+	return n.engine.Has(ctx, n.engine.DB, tenantUUID, "moh", "name", name)
 }
 
 // EndpointUser is a telephone user, with the name of a SIP endpoint of theirs and the number of its line, or "".

@@ -3,7 +3,6 @@ package confdsvc
 import (
 	"context"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -122,15 +121,7 @@ func declareQueues(e *crud.Engine) {
 			}
 			return nil
 		},
-		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Queue]) error {
-			if q := change.New; q.Name == "general" {
-				return apierr.InvalidField("name", "reserved", "Is a section of Asterisk's own")
-			}
-			if err := checkQueueOptions(ctx, c, change); err != nil {
-				return err
-			}
-			return checkMusic(ctx, c, e, change)
-		},
+		Validate: every(checkQueueOptions, musicIsKnown[Queue](e)),
 	})
 	crud.Part[Queue, QueueFallbacks]{
 		Path: "fallbacks", ID: "queue_fallback", Replaces: true, Field: func(q *Queue) *QueueFallbacks { return &q.Fallbacks },

@@ -111,6 +111,9 @@ func QueueOptionFault(name, value string) string { return queueOptionKinds[name]
 
 // checkQueueOptions refuses what no queue may have, what is there twice, and another tenant's context.
 func checkQueueOptions(ctx context.Context, c store.Conn, change *crud.Change[Queue]) error {
+	if change.New.Name == "general" {
+		return apierr.InvalidField("name", "reserved", "Is a section of Asterisk's own")
+	}
 	o := &change.New.Options
 	for i, pair := range o.V {
 		fault := QueueOptionFault(pair[0], pair[1])

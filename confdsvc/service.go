@@ -171,6 +171,21 @@ func Mend(ctx context.Context, db store.DB, tell func(m crud.Mended) error) erro
 	return e.Mend(ctx, func(path string) bool { return path != "sounds" }, tell) // some are made by this service alone
 }
 
+// hook is a hook of a resource.
+type hook[T any] = func(ctx context.Context, c store.Conn, change *crud.Change[T]) error
+
+// every is the hook that runs others, up to the first that refuses.
+func every[T any](hooks ...hook[T]) hook[T] {
+	return func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {
+		for _, h := range hooks {
+			if err := h(ctx, c, change); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // summaries returns a Describe that says what operations do.
 func summaries(said map[string]string) func(action string, op *rest.Operation) {
 	return func(action string, op *rest.Operation) { op.Summary = cmp.Or(said[action], op.Summary) }

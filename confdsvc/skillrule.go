@@ -23,7 +23,6 @@ func init() {
 	resources = append(resources, declareSkillRules)
 	clientIDs["list_queues_skillrules"] = "list_skill_rules"
 	words["/queues/skillrules"] = "skill rules"
-	words["skillrule"], words["skillrules"] = "skill rule", "skill rules"
 }
 
 func declareSkillRules(e *crud.Engine) {

@@ -70,11 +70,9 @@ func declareSwitchboards(e *crud.Engine) {
 		Path: "switchboards", Singular: "switchboard", Param: "switchboard_uuid", Table: "confd_switchboard", Keys: []string{"uuid"},
 		About: "Where calls wait until a member takes one.", Lists: []string{"name", "members", "timeout", "incalls"},
 		Order: []string{"name"}, Filters: []string{"name"}, Search: []string{"name", "exten"}, Virtual: map[string]string{"exten": exten},
-		Beside: []crud.Beside[Switchboard]{switchboardDestinations.beside(e)},
-		Nested: []string{"members"},
-		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Switchboard]) error {
-			return checkMusic(ctx, c, e, change)
-		},
+		Beside:   []crud.Beside[Switchboard]{switchboardDestinations.beside(e)},
+		Nested:   []string{"members"},
+		Validate: musicIsKnown[Switchboard](e),
 		Present: func(ctx context.Context, c store.Conn, _ string, boards []*Switchboard) error {
 			return showCodes(ctx, c, "switchboard", func(code func(number int64) *string) {
 				for _, s := range boards {

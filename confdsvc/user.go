@@ -156,12 +156,7 @@ func declareUsers(e *crud.Engine) {
 		Beside:  []crud.Beside[User]{userDestinations.beside(e)},
 		Nested:  []string{"voicemail", "lines", "incalls", "groups", "switchboards", "agent", "forwards", "fallbacks", "auth", "device_id"},
 		Prepare: prepareUser, Load: loadUsers,
-		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-			if err := checkMusic(ctx, c, e, change); err != nil {
-				return err
-			}
-			return validateUser(ctx, c, change)
-		},
+		Validate: every(musicIsKnown[User](e), nameEmailFirst, fallsBackToMobile, checkFuncKeyTemplate),
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 			if err := mayTakeFuncKeyTemplate(change); err != nil {
 				return err
@@ -211,15 +206,12 @@ func cut(text string, most int) string {
 	return text
 }
 
-func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-	u := change.New
-	if err := nameEmailFirst(ctx, c, change); err != nil {
-		return err
-	}
-	if u.MobileFallbackEnabled && u.MobilePhoneNumber == nil {
+// fallsBackToMobile refuses a fallback to a mobile telephone that there is not.
+func fallsBackToMobile(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
+	if u := change.New; u.MobileFallbackEnabled && u.MobilePhoneNumber == nil {
 		return style.Storedf("PSTN fallback must be disabled when mobile phone number is not set").On("mobile_fallback_enabled")
 	}
-	return checkFuncKeyTemplate(ctx, c, change)
+	return nil
 }
 
 // firstOf returns the first of what was found, or the zero value if nothing was.
