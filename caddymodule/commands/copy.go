@@ -17,10 +17,11 @@ import (
 
 // copied returns a client of the services on a copy of a database, which is removed when it is closed.
 func copied(ctx context.Context, of backup.Options) (_ *operator.Client, closeAll func() error, err error) {
-	folder, err := os.MkdirTemp("", "ringfence-copy-") // mode 0700: it has all secrets
+	folder, err := os.MkdirTemp("", "ringfence-backup-") // mode 0700: it has all secrets
 	if err != nil {
 		return nil, nil, err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	of.WithoutKeys = true // nothing that is sealed is read
 	file := filepath.Join(folder, "backup.zip")
 	err = private.CreateBy(file, func(w io.Writer) error {
@@ -28,27 +29,32 @@ func copied(ctx context.Context, of backup.Options) (_ *operator.Client, closeAl
 		return err
 	})
 	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(folder))
+		return nil, nil, err
 	}
-	c, closeIt, err := opened(ctx, file, folder)
-	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(folder))
-	}
-	return c, func() error { return errors.Join(closeIt(), os.RemoveAll(folder)) }, nil
+	return opened(ctx, file)
 }
 
-// opened makes an installation of a backup, in a folder, and returns a client of its services.
-func opened(ctx context.Context, file, folder string) (_ *operator.Client, closeAll func() error, err error) {
+// opened makes an installation of a backup, and returns a client of its services. It is removed when it is closed.
+func opened(ctx context.Context, file string) (_ *operator.Client, closeAll func() error, err error) {
 	f, err := backup.Open(ctx, file)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	at := backup.Options{Data: filepath.Join(folder, "data"), Database: open.SQLiteScheme + filepath.Join(folder, "data", "ringfence.db"), WithoutKeys: true}
-	if _, err := f.Restore(ctx, at, true); err != nil {
+	folder, err := os.MkdirTemp("", "ringfence-copy-") // mode 0700: it has all secrets
+	if err != nil {
 		return nil, nil, err
 	}
-	return servedFrom(ctx, at.Database)
+	at := backup.Options{Data: filepath.Join(folder, "data"), Database: open.SQLiteScheme + filepath.Join(folder, "data", "ringfence.db"), WithoutKeys: true}
+	var c *operator.Client
+	var closeIt func() error
+	if _, err = f.Restore(ctx, at, true); err == nil {
+		c, closeIt, err = servedFrom(ctx, at.Database)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	return c, func() error { return errors.Join(closeIt(), os.RemoveAll(folder)) }, nil
 }
 
 // localServer is the server of clients of this process.

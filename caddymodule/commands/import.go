@@ -127,7 +127,7 @@ func importWazo(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	if err := tellImport(cmd, &job.Report, dry); err != nil || files == "" {
+	if err := reported(cmd, &job.Report, "Imported: start the gateway. Keep this report."); err != nil || files == "" {
 		return err
 	}
 	return copyFiles(cmd, files, options)
@@ -143,12 +143,7 @@ func compared(cmd *cobra.Command, made string, job *wazo.Job) (err error) {
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "ringfence-compare-") // mode 0700: it has all secrets
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	ours, closeOurs, err := opened(cmd.Context(), made, folder)
+	ours, closeOurs, err := opened(cmd.Context(), made)
 	if err != nil {
 		return err
 	}
@@ -173,21 +168,6 @@ func askedFor(args []string, from, files string, dry bool) error {
 		return errors.New("--files copies; leave --dry-run out")
 	}
 	return nil
-}
-
-func tellImport(cmd *cobra.Command, report *wazo.Report, dry bool) error {
-	if flagOf(cmd, "json") == "true" {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(report)
-	}
-	if err := report.Print(cmd.OutOrStdout()); err != nil {
-		return err
-	}
-	done := "Imported: start the gateway. Keep this report."
-	if dry {
-		done = "Nothing was written: this was a dry run."
-	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", done)
-	return err
 }
 
 // copyFiles copies the platform's files to where a gateway with the same environment has them.

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ringfence/ringfence/internal/operator"
 	"github.com/ringfence/ringfence/moving/freepbx"
-	"github.com/ringfence/ringfence/moving/report"
 )
 
 func importFreePBXCommand() *cobra.Command {
@@ -58,19 +58,22 @@ func importFreePBX(cmd *cobra.Command, args []string) error {
 		if err := job.Run(ctx); err != nil {
 			return interrupted(ctx, err, "each extension is there whole or not at all; import the files once more")
 		}
-		return reported(cmd, &job.Report)
+		return reported(cmd, &job.Report, "")
 	})(cmd, args)
 }
 
-// reported shows what has become of an import.
-func reported(cmd *cobra.Command, r *report.Report) error {
+// reported shows what has become of an import, and then says that it is done, unless it was a dry run.
+func reported(cmd *cobra.Command, r interface{ Print(w io.Writer) error }, done string) error {
 	if flagOf(cmd, "json") == "true" {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(r)
 	}
-	if err := r.Print(cmd.OutOrStdout()); err != nil || flagOf(cmd, "dry-run") != "true" {
+	if flagOf(cmd, "dry-run") == "true" {
+		done = "Nothing was written: this was a dry run."
+	}
+	if err := r.Print(cmd.OutOrStdout()); err != nil || done == "" {
 		return err
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), "\nNothing was written: this was a dry run.")
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "\n%s\n", done)
 	return err
 }
 

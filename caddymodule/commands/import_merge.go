@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -89,7 +88,7 @@ func mergeWazo(cmd *cobra.Command, args []string) error {
 		if err := job.Run(ctx); err != nil {
 			return interrupted(ctx, err, "what was brought is in "+job.Names+"; run it again, and it goes on")
 		}
-		return reported(cmd, &job.Report)
+		return reported(cmd, &job.Report, "")
 	})(cmd, args)
 }
 
@@ -106,24 +105,15 @@ func sourceOf(ctx context.Context, cmd *cobra.Command, args []string, job *merge
 		job.From.Tenant, err = job.From.FindTenant(ctx, flagOf(cmd, "tenant"))
 		return func() error { return nil }, err
 	}
-	folder, err := os.MkdirTemp("", "ringfence-dump-") // mode 0700: it has all secrets
-	if err != nil {
-		return nil, err
-	}
 	dump := &wazo.Job{File: args[0], Accesses: documented, Program: backupOptions(cmd).Program}
-	closeAll = func() error { return errors.Join(dump.Close(), os.RemoveAll(folder)) }
 	file, err := dump.Make(ctx)
 	if err == nil {
-		var closeIt func() error
-		if job.From, closeIt, err = opened(ctx, file, folder); err == nil {
-			before := closeAll
-			closeAll = func() error { return errors.Join(closeIt(), before()) }
-		}
+		job.From, closeAll, err = opened(ctx, file)
 	}
-	var tenant operator.Object
-	if err == nil {
-		tenant, err = job.From.Show(ctx, operator.Find("tenant"), flagOf(cmd, "tenant"))
+	if err = errors.Join(err, dump.Close()); err != nil {
+		return nil, err
 	}
+	tenant, err := job.From.Show(ctx, operator.Find("tenant"), flagOf(cmd, "tenant"))
 	if err != nil {
 		return nil, errors.Join(err, closeAll())
 	}
