@@ -351,7 +351,7 @@ func refusedLink(r *rest.Request, err error) (rest.Reply, error) {
 	if e.Status() >= http.StatusInternalServerError || !page.Wanted(r.HTTP) {
 		return rest.Reply{}, err
 	}
-	sentence := rest.Sentence(e) + "."
+	sentence := e.Sentence() + "."
 	if e.Kind == apierr.Unauthorized || e.Kind == apierr.NotFound {
 		sentence = "This link was used already, or has expired. If you have opened it before, the address is confirmed. Otherwise ask for a new one."
 	}

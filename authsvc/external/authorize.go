@@ -600,5 +600,5 @@ func refusedPage(err error) (rest.Reply, error) {
 	if e.Status() >= http.StatusInternalServerError {
 		return rest.Reply{}, err
 	}
-	return page.Reply(http.StatusBadRequest, "Not linked", rest.Sentence(e)+". Go back to where you began, and begin again."), nil
+	return page.Reply(http.StatusBadRequest, "Not linked", e.Sentence()+". Go back to where you began, and begin again."), nil
 }

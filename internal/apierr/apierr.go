@@ -76,20 +76,27 @@ type Field struct {
 	Sent  string
 }
 
-// Error returns a text for the log: the message, and the cause if there is one.
+// Sentence returns the refusal in one line: its message, and the errors of its fields.
+func (e *Error) Sentence() string {
+	parts := make([]string, 0, len(e.Fields)+1)
+	if e.Message != "" {
+		parts = append(parts, e.Message)
+	}
+	for _, f := range e.Fields {
+		parts = append(parts, f.Name+": "+f.Message)
+	}
+	if len(parts) == 0 {
+		return http.StatusText(e.Status())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Error returns a text for the log: the sentence, and the cause if there is one.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(e.Message)
-	for i, f := range e.Fields {
-		if i > 0 || e.Message != "" {
-			b.WriteString("; ")
-		}
-		fmt.Fprintf(&b, "%s: %s", f.Name, f.Message)
-	}
 	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
+		return e.Sentence() + ": " + e.Err.Error()
 	}
-	return b.String()
+	return e.Sentence()
 }
 
 func (e *Error) Unwrap() error { return e.Err }

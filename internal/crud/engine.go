@@ -153,10 +153,10 @@ func (e *Engine) Reading(read func(ctx context.Context, c store.Conn, r *rest.Re
 
 // View lets an operation that reads answer otherwise if the query parameter `view` has this name: with what show returns, as Reading does.
 func (e *Engine) View(op *rest.Operation, name, doc string, show func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (any, error)) {
-	views, usual, other := []string{name}, op.Handle, e.Reading(show)
-	op.Query = append(op.Query, rest.ViewParameter(views, doc)...)
+	usual, other := op.Handle, e.Reading(show)
+	op.Query = append(op.Query, rest.ViewParameter([]string{name}, doc)...)
 	op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		switch view, err := r.View(views); {
+		switch view, err := r.Choice("view"); {
 		case err != nil:
 			return rest.Reply{}, err
 		case view == "":

@@ -27,7 +27,7 @@ type codeMessage struct {
 
 // CodeMessage is the form of the helper endpoints: {"code", "message"}.
 func CodeMessage(e *apierr.Error, _ time.Time) any {
-	return codeMessage{e.Status(), Sentence(e)}
+	return codeMessage{e.Status(), e.Sentence()}
 }
 
 type authError struct {
@@ -50,28 +50,13 @@ func AuthErrors(e *apierr.Error, now time.Time) any {
 			details[f.Name] = map[string]any{"message": f.Message, "constraint_id": f.Constraint, "constraint": f.Value}
 		}
 	}
-	sentence := Sentence(e)
+	sentence := e.Sentence()
 	return authError{
 		sentence, errorID(e), details, e.Resource,
 		float64(now.UnixMicro()) / 1e6,
 		[]string{sentence},
 		e.Status(),
 	}
-}
-
-// Sentence returns the refusal in one line: its message, or the errors of its fields.
-func Sentence(e *apierr.Error) string {
-	parts := make([]string, 0, len(e.Fields)+1)
-	if e.Message != "" {
-		parts = append(parts, e.Message)
-	}
-	for _, f := range e.Fields {
-		parts = append(parts, f.Name+": "+f.Message)
-	}
-	if len(parts) == 0 {
-		return http.StatusText(e.Status())
-	}
-	return strings.Join(parts, "; ")
 }
 
 // errorIDs are the ids of refusals that have none of their own.
@@ -207,7 +192,7 @@ func wantsProblem(header http.Header) bool {
 }
 
 func problemOf(e *apierr.Error) problem {
-	out := problem{Title: http.StatusText(e.Status()), Status: e.Status(), Detail: Sentence(e), ErrorID: errorID(e)}
+	out := problem{Title: http.StatusText(e.Status()), Status: e.Status(), Detail: e.Sentence(), ErrorID: errorID(e)}
 	for _, name := range e.About {
 		out.Errors = append(out.Errors, problemPart{Detail: e.Message, Pointer: pointer(name)})
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -26,29 +28,26 @@ func tagOf(body []byte) string {
 // CheckIfMatch refuses with 412 if If-Match names entity tags and the object's is not among them: it has changed since the client
 // read it. A header that holds no entity tags is refused with 400.
 func CheckIfMatch(header http.Header, object any) error {
-	lines := header.Values("If-Match")
-	if len(lines) == 0 {
+	if len(header.Values("If-Match")) == 0 {
 		return nil
 	}
 	tag, err := ETag(object)
 	if err != nil {
 		return err
 	}
-	return checkIfMatch(lines, tag)
+	return checkIfMatch(header, tag)
 }
 
-func checkIfMatch(lines []string, tag string) error {
-	sent, valid := parseTags(lines)
-	if !valid {
-		return apierr.New(apierr.Invalid, `If-Match must hold entity tags in double quotes, as ETag does, or *`)
-	}
-	if sent.any {
+func checkIfMatch(header http.Header, tag string) error {
+	sent := header.Values("If-Match")
+	tags, valid := parseTags(sent)
+	switch {
+	case len(sent) == 0 || slices.Contains(tags, "*"):
 		return nil
-	}
-	for _, t := range sent.tags {
-		if !t.weak && (t.text == tag || uncompressed(t.text) == tag) {
-			return nil
-		}
+	case !valid:
+		return apierr.New(apierr.Invalid, `If-Match must hold entity tags in double quotes, as ETag does, or *`)
+	case slices.ContainsFunc(tags, func(t string) bool { return t == tag || uncompressed(t) == tag }):
+		return nil
 	}
 	return apierr.New(apierr.PreconditionFailed, "The object has changed since it was read; read it again, and repeat the change")
 }
@@ -65,54 +64,27 @@ func uncompressed(tag string) string {
 }
 
 // isNotModified reports whether If-None-Match names the tag. A malformed header is ignored.
-func isNotModified(lines []string, tag string) bool {
-	sent, valid := parseTags(lines)
-	if !valid || len(lines) == 0 {
-		return false
-	}
-	for _, t := range sent.tags {
-		if t.text == tag {
-			return true
-		}
-	}
-	return sent.any
+func isNotModified(header http.Header, tag string) bool {
+	tags, _ := parseTags(header.Values("If-None-Match"))
+	return slices.ContainsFunc(tags, func(t string) bool { return t == "*" || strings.TrimPrefix(t, "W/") == tag })
 }
 
-// tagList is the content of If-Match or If-None-Match (RFC 9110, 13.1).
-type tagList struct {
-	any  bool // *
-	tags []entityTag
-}
+// entityTag is one of a list of entity tags, with what separates it from the next one. A tag may hold commas.
+var entityTag = regexp.MustCompile(`^[ \t,]*((?:W/)?"[^"]*")[ \t]*(?:,[ \t,]*|$)`)
 
-type entityTag struct {
-	weak bool
-	text string // in its quotes
-}
-
-// parseTags reads entity tags, which may hold commas.
-func parseTags(lines []string) (tagList, bool) {
-	var out tagList
+// parseTags reads If-Match or If-None-Match (RFC 9110, 13.1): entity tags in their quotes, weak ones with W/ before them, or * alone. It
+// returns none if there are none, or they are malformed.
+func parseTags(lines []string) (tags []string, valid bool) {
 	rest := strings.Join(lines, ",")
 	if strings.Trim(rest, " \t") == "*" {
-		out.any = true
-		return out, true
+		return []string{"*"}, true
 	}
-	for {
-		rest = strings.TrimLeft(rest, " \t,")
-		if rest == "" {
-			return out, len(out.tags) > 0
+	for rest != "" {
+		found := entityTag.FindStringSubmatch(rest)
+		if found == nil {
+			return nil, false
 		}
-		var t entityTag
-		rest, t.weak = strings.CutPrefix(rest, "W/")
-		end := strings.IndexByte(strings.TrimPrefix(rest, `"`), '"')
-		if rest == "" || rest[0] != '"' || end < 0 {
-			return out, false
-		}
-		t.text = rest[:end+2]
-		out.tags = append(out.tags, t)
-		rest = strings.TrimLeft(rest[end+2:], " \t")
-		if rest != "" && rest[0] != ',' {
-			return out, false
-		}
+		tags, rest = append(tags, found[1]), rest[len(found[0]):]
 	}
+	return tags, len(tags) > 0
 }

@@ -13,7 +13,7 @@ func (s *Schema) hasExample() bool {
 	if s.Type == "object" || s.Example != nil { // which has been checked where it was set
 		return true
 	}
-	return len(s.Validate("", s.example())) == 0
+	return len(s.Validate("", s.Sample())) == 0
 }
 
 // needsExample reports whether the schema is a text whose form nothing says.
@@ -21,12 +21,9 @@ func (s *Schema) needsExample() bool {
 	return s.Type == "string" && s.Name == "" && s.Example == nil && s.Default == nil && len(s.Enum) == 0 && formats[s.Format] == nil && s.Format == ""
 }
 
-// Sample returns a value that the schema accepts, in the form of ParseJSON.
-func (s *Schema) Sample() any { return s.example() }
-
-// example returns a value that the schema accepts, in the form of ParseJSON: the declared example, the default, a choice, or the
+// Sample returns a value that the schema accepts, in the form of ParseJSON: the declared example, the default, a choice, or the
 // simplest value. Of a list it is the shortest one, of an object only what is required.
-func (s *Schema) example() any {
+func (s *Schema) Sample() any {
 	for _, declared := range []json.RawMessage{s.Example, s.Default} {
 		if declared != nil && string(declared) != "null" {
 			value, _ := ParseJSON(declared) // SchemaOf has read it
@@ -84,7 +81,7 @@ func (s *Schema) exampleList() []any {
 	if s.MinItems == nil {
 		return list
 	}
-	item := cmp.Or(s.Items, &Schema{Nullable: true}).example()
+	item := cmp.Or(s.Items, &Schema{Nullable: true}).Sample()
 	for range *s.MinItems {
 		list = append(list, item)
 	}
@@ -98,7 +95,7 @@ func (s *Schema) exampleObject() map[string]any {
 	object := map[string]any{}
 	for i := range s.Properties {
 		if p := &s.Properties[i]; p.Required && !p.ReadOnly {
-			object[p.Name] = p.Schema.example()
+			object[p.Name] = p.Schema.Sample()
 		}
 	}
 	return object

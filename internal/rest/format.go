@@ -86,8 +86,8 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
 	}
-	begins := everywhere(parsed, func(re *syntax.Regexp) bool { return re.Op == syntax.OpBeginText }, first)
-	ends := everywhere(parsed, func(re *syntax.Regexp) bool { return re.Op == syntax.OpEndText }, last)
+	begins := everywhere(parsed, syntax.OpBeginText, func(int) int { return 0 })
+	ends := everywhere(parsed, syntax.OpEndText, func(parts int) int { return parts - 1 })
 	if !begins || !ends {
 		return nil, fmt.Errorf("pattern: %s is not about the whole text; begin it with ^ and end it with $", pattern)
 	}
@@ -98,18 +98,15 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-func first(parts []*syntax.Regexp) *syntax.Regexp { return parts[0] }
-func last(parts []*syntax.Regexp) *syntax.Regexp  { return parts[len(parts)-1] }
-
-// everywhere reports whether is holds at one end of every alternative of an expression.
-func everywhere(re *syntax.Regexp, is func(*syntax.Regexp) bool, end func([]*syntax.Regexp) *syntax.Regexp) bool {
+// everywhere reports whether an operation stands at one end of every alternative of an expression.
+func everywhere(re *syntax.Regexp, op syntax.Op, end func(parts int) int) bool {
 	switch re.Op {
 	case syntax.OpCapture, syntax.OpConcat:
-		return everywhere(end(re.Sub), is, end)
+		return everywhere(re.Sub[end(len(re.Sub))], op, end)
 	case syntax.OpAlternate:
-		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !everywhere(sub, is, end) })
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !everywhere(sub, op, end) })
 	default:
-		return is(re)
+		return re.Op == op
 	}
 }
 

@@ -120,7 +120,7 @@ func TestParseJSONRefuses(t *testing.T) {
 			if field != c.field {
 				t.Errorf("it names %q, want %q", field, c.field)
 			}
-			if s := rest.Sentence(e); !strings.Contains(s, c.message) {
+			if s := e.Sentence(); !strings.Contains(s, c.message) {
 				t.Errorf("it says %q, want %q", s, c.message)
 			}
 		})
@@ -152,7 +152,7 @@ func FuzzParseJSON(f *testing.F) {
 			t.Fatal("the input was changed")
 		}
 		if err != nil {
-			if e := apierr.As(err); e == nil || e.Kind != apierr.Invalid || rest.Sentence(e) == "" {
+			if e := apierr.As(err); e == nil || e.Kind != apierr.Invalid || e.Sentence() == "" {
 				t.Fatalf("refused with %#v", err)
 			}
 			return

@@ -135,8 +135,10 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 	if spec.Recurse {
 		q.Recurse = r.Bool("recurse")
 	}
-	if q.View, err = r.View(spec.Views); err != nil {
-		return q, err
+	if spec.Views != nil {
+		if q.View, err = r.Choice("view"); err != nil {
+			return q, err
+		}
 	}
 	for _, f := range spec.Filters {
 		values, ok := r.query[f]
@@ -180,18 +182,6 @@ func ViewParameter(views []string, description string) []Parameter {
 	return []Parameter{{Name: "view", Description: description, Schema: &Schema{Type: "string", Enum: views}}}
 }
 
-// View reads which of the views the query parameter `view` names, "" when it is absent or views is nil.
-func (r *Request) View(views []string) (string, error) {
-	v, sent := r.Query("view")
-	if !sent || views == nil {
-		return "", nil
-	}
-	if !slices.Contains(views, v) {
-		return "", invalidParameter("view", "enum", map[string]any{"choices": views}, "view '%s' does not exist", v)
-	}
-	return v, nil
-}
-
 func invalidParameter(name, constraint string, value any, format string, args ...any) error {
 	fields := wrong(name, constraint, value, format, args...)
 	fields[0].Query = true
@@ -228,7 +218,8 @@ func (r *Request) Choice(name string) (string, error) {
 	v, sent := r.Query(name)
 	for _, p := range r.Op().Query {
 		if p.Name == name && sent && !slices.Contains(p.Schema.Enum, v) {
-			return "", invalidParameter(name, "enum", map[string]any{"choices": p.Schema.Enum}, "Must be one of %s", strings.Join(p.Schema.Enum, ", "))
+			choices := map[string]any{"choices": p.Schema.Enum}
+			return "", repeating(invalidParameter(name, "enum", choices, "Must be one of %s", strings.Join(p.Schema.Enum, ", ")), v)
 		}
 	}
 	return v, nil

@@ -125,7 +125,7 @@ func pathKeys(path string) []string {
 }
 
 // typeSentences are what is said of a value of another type.
-var typeSentences = map[any]string{
+var typeSentences = map[string]string{
 	"string": "Not a valid string.", "integer": "Not a valid integer.", "boolean": "Not a valid boolean.", "number": "Not a valid number.",
 	"array": "Not a valid list.", "object": "Invalid input type.", "email": "Not a valid email address.", "uuid": "Not a valid UUID.",
 }
@@ -133,6 +133,7 @@ var typeSentences = map[any]string{
 // fieldSentence returns what is wrong with a value, in the words that existing clients know. Without the constraint's own value the message
 // says more than they would.
 func fieldSentence(f *apierr.Field) string {
+	text, _ := f.Value.(string)
 	bounds, _ := f.Value.(map[string]any)
 	low, high := bounds["min"], bounds["max"]
 	switch {
@@ -141,9 +142,9 @@ func fieldSentence(f *apierr.Field) string {
 		return "Missing data for required field."
 	case f.Constraint == "not_null":
 		return "Field may not be null."
-	case f.Constraint == "type" && typeSentences[typeName(f.Value)] != "":
-		return typeSentences[f.Value]
-	case f.Constraint == "regex" && digitsOnly(f.Value):
+	case f.Constraint == "type" && typeSentences[text] != "":
+		return typeSentences[text]
+	case f.Constraint == "regex" && digitsOnly(text):
 		return "Invalid input."
 	case f.Constraint == "regex":
 		return "String does not match expected pattern."
@@ -162,16 +163,9 @@ func fieldSentence(f *apierr.Field) string {
 	return f.Message
 }
 
-// typeName returns a constraint's value if it names a type: other values are no keys of a map.
-func typeName(value any) any {
-	name, _ := value.(string)
-	return name
-}
-
 // digitsOnly reports whether a pattern takes digits alone.
-func digitsOnly(pattern any) bool {
-	text, _ := pattern.(string)
-	rest, ok := strings.CutPrefix(text, "^[0-9]")
+func digitsOnly(pattern string) bool {
+	rest, ok := strings.CutPrefix(pattern, "^[0-9]")
 	return ok && strings.Trim(rest, "+{}0123456789,$") == ""
 }
 
@@ -200,7 +194,7 @@ func querySentence(f *apierr.Field) string {
 	case f.Name == "direction" && f.Constraint == "enum":
 		return "direction: must be 'asc' or 'desc'"
 	case f.Name == "view" && f.Constraint == "enum":
-		return f.Message
+		return "view '" + f.Sent + "' does not exist"
 	case negative:
 		about.Constraint, about.Value = "range", map[string]any{"min": 0}
 	}

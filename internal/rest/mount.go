@@ -71,6 +71,8 @@ func (op *Operation) check(service string) error {
 		return fmt.Errorf("no handler")
 	case op.ID == "":
 		return fmt.Errorf("no ID")
+	case op.Path == "": // of a definition of another service it is the prefix itself
+		return fmt.Errorf("the path does not start with a slash")
 	case op.Success < 200 || op.Success > 399:
 		return fmt.Errorf("no success status")
 	case op.Body != nil && reads:
@@ -83,10 +85,15 @@ func (op *Operation) check(service string) error {
 		return fmt.Errorf("conditional, and does not GET an object")
 	case op.Fields && (op.Method != http.MethodGet || op.Produces != ""):
 		return fmt.Errorf("attributes to choose, and does not GET JSON")
+	case op.Public && op.Access != "":
+		return fmt.Errorf("both public and with an access")
 	}
-	for _, check := range []func(*Operation) error{checkPath, checkQuery, checkStatuses} {
-		if err := check(op); err != nil {
-			return err
+	if err := checkQuery(op); err != nil {
+		return err
+	}
+	for _, status := range op.Statuses {
+		if status < 400 || http.StatusText(status) == "" {
+			return fmt.Errorf("%d is not the status of a refusal", status)
 		}
 	}
 	if err := op.Body.compile(); err != nil {
@@ -95,7 +102,10 @@ func (op *Operation) check(service string) error {
 	if err := op.checkExample(); err != nil {
 		return fmt.Errorf("example: %w", err)
 	}
-	return op.checkAccess(service)
+	if op.Access == "" {
+		return nil
+	}
+	return CheckAccess(service, op)
 }
 
 func (op *Operation) checkExample() error {
@@ -108,21 +118,6 @@ func (op *Operation) checkExample() error {
 	}
 	if wrong := op.Body.Validate("", value); len(wrong) > 0 {
 		return fmt.Errorf("%s: %s", wrong[0].Name, wrong[0].Message)
-	}
-	return nil
-}
-
-// checkPath refuses a template that no canonical target can match.
-func checkPath(op *Operation) error {
-	if op.Path == "" {
-		return fmt.Errorf("the path does not start with a slash")
-	}
-	template, err := pathtemplate.Parse(op.Path)
-	if err != nil {
-		return err
-	}
-	if op.Pattern != "" && !slices.Contains(template.Parameters(), op.Pattern) {
-		return fmt.Errorf("pattern parameter %q is not in the path", op.Pattern)
 	}
 	return nil
 }
@@ -141,27 +136,6 @@ func checkQuery(op *Operation) error {
 		seen[p.Name] = true
 	}
 	return nil
-}
-
-func checkStatuses(op *Operation) error {
-	for _, status := range op.Statuses {
-		if status < 400 || http.StatusText(status) == "" {
-			return fmt.Errorf("%d is not the status of a refusal", status)
-		}
-	}
-	return nil
-}
-
-// checkAccess refuses an access that contradicts the rest of the declaration.
-func (op *Operation) checkAccess(service string) error {
-	switch {
-	case op.Access == "":
-		return nil
-	case op.Public:
-		return fmt.Errorf("both public and with an access")
-	default:
-		return CheckAccess(service, op)
-	}
 }
 
 // CheckAccess refuses a documented access that could not be checked exactly: one of another service, or one with something in

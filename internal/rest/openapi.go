@@ -21,55 +21,46 @@ import (
 )
 
 // definition is the OpenAPI document of a service, in both its forms, each written on the first request.
-type definition struct{ json, yaml func() ([]byte, error) }
+type definition struct{ json, yaml func() []byte }
 
 // definitionOperations serve the definition itself, to everybody: a console needs it before login.
 func (s *Service) definitionOperations() []Operation {
-	serve := func(write func() ([]byte, error)) Handler {
-		return func(context.Context, *Request) (Reply, error) {
-			text, err := write()
-			return Reply{Body: text, Header: http.Header{"Cache-Control": {"no-cache"}}}, err
+	serve := func(path, form string, write func(d *definition) []byte) Operation {
+		return Operation{
+			Method: http.MethodGet, Path: path, Public: true, ID: "get_definition_" + form, Tag: "definition",
+			Summary: "This definition, as " + strings.ToUpper(form), Success: http.StatusOK, Produces: "application/" + form, Conditional: true,
+			Handle: func(context.Context, *Request) (Reply, error) {
+				return Reply{Body: write(s.spec), Header: http.Header{"Cache-Control": {"no-cache"}}}, nil
+			},
 		}
 	}
 	return []Operation{
-		{
-			Method: http.MethodGet, Path: "/api/openapi.json", Public: true, ID: "get_definition_json", Tag: "definition",
-			Summary: "This definition, as JSON", Success: http.StatusOK, Produces: "application/json",
-			Conditional: true, Handle: serve(func() ([]byte, error) { return s.spec.json() }),
-		},
-		{
-			Method: http.MethodGet, Path: "/api/api.yml", Public: true, ID: "get_definition_yaml", Tag: "definition",
-			Summary: "This definition, as YAML", Success: http.StatusOK, Produces: "application/yaml",
-			Conditional: true, Handle: serve(func() ([]byte, error) { return s.spec.yaml() }),
-		},
+		serve("/api/openapi.json", "json", func(d *definition) []byte { return d.json() }),
+		serve("/api/api.yml", "yaml", func(d *definition) []byte { return d.yaml() }),
 	}
 }
 
-// Definition returns the service's OpenAPI 3.0 document, as JSON. Mount has checked that it can be written.
-func (s *Service) Definition() []byte {
-	text, err := s.spec.json()
-	if err != nil {
-		panic(fmt.Sprintf("writing the definition of the service %s: %v", s.Name, err))
-	}
-	return text
-}
+// Definition returns the service's OpenAPI 3.0 document, as JSON. It panics on a mistake in the declaration that Mount does not find: a value
+// that JSON does not have, or a column that no object has.
+func (s *Service) Definition() []byte { return s.spec.json() }
 
 type object = map[string]any
 
 func newDefinition(s *Service, ops []Operation) *definition {
-	write := func(marshal func(any) ([]byte, error)) func() ([]byte, error) {
-		return sync.OnceValues(func() ([]byte, error) {
-			doc, err := document(s, ops)
-			if err != nil {
-				return nil, err
-			}
-			return marshal(doc)
-		})
+	write := func(marshal func(any) ([]byte, error)) func() []byte {
+		return sync.OnceValue(func() []byte { return must(marshal(document(s, ops))) })
 	}
 	return &definition{json: write(Marshal), yaml: write(yaml.Marshal)}
 }
 
-func document(s *Service, ops []Operation) (object, error) {
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("writing a definition: %v", err))
+	}
+	return value
+}
+
+func document(s *Service, ops []Operation) object {
 	d := definer{Service: s, schemas: object{}}
 	d.schemas["Error"], d.schemas["Problem"] = d.inline(d.refusal()), d.inline(SchemaOf[problem]())
 	paths, all := object{}, []object{}
@@ -84,7 +75,7 @@ func document(s *Service, ops []Operation) (object, error) {
 		item[strings.ToLower(op.Method)], all = one, append(all, one)
 	}
 	d.columns()
-	parameters, responses := d.share(all)
+	parameters, responses := share(all)
 	schemes := object{"token": object{
 		"type": "apiKey", "in": "header", "name": "X-Auth-Token",
 		"description": "An access token, from POST /token of the authentication service.",
@@ -103,7 +94,7 @@ func document(s *Service, ops []Operation) (object, error) {
 		"tags":       tagsOf(s, ops),
 		"paths":      paths,
 		"components": object{"schemas": d.schemas, "parameters": parameters, "responses": responses, "securitySchemes": schemes},
-	}, d.err
+	}
 }
 
 // tagsOf lists the operations' tags, in the order in which a reader meets them.
@@ -124,19 +115,12 @@ func tagsOf(s *Service, ops []Operation) []object {
 	return out
 }
 
-// definer writes one definition. It keeps the first error.
+// definer writes one definition.
 type definer struct {
 	*Service
 
 	schemas    object
 	namesAlone bool // named schemas are referred to, and not written
-	err        error
-}
-
-func (d *definer) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
 }
 
 // refusal returns the schema of the service's refusals, from the form that makes them.
@@ -146,11 +130,7 @@ func (d *definer) refusal() *Schema {
 	s := *SchemaFor(t)
 	s.Name = ""
 	if len(s.Properties) == 0 { // otherwise each property has an example of its own
-		text, err := Marshal(body)
-		if err != nil {
-			d.fail(err)
-		}
-		s.Example = text
+		s.Example = must(Marshal(body))
 	}
 	return &s
 }
@@ -201,7 +181,7 @@ func (d *definer) body(op *Operation) object {
 	if op.Body.Name == "" || op.Body.Example == nil {
 		out := object{"schema": d.schema(op.Body)}
 		if sent, ok := d.sent(op.Body).(object); ok && len(sent) > 0 {
-			out["example"] = d.plain(sent)
+			out["example"] = plainly(sent)
 		}
 		return out
 	}
@@ -211,23 +191,16 @@ func (d *definer) body(op *Operation) object {
 }
 
 func (d *definer) description(op *Operation) string {
-	parts := []string{}
-	if access := d.RequiredAccess(op); access != "" {
-		parts = append(parts, "**Required ACL:** `"+access+"`")
+	access := d.RequiredAccess(op)
+	if access == "" {
+		return op.Description
 	}
-	if op.Description != "" {
-		parts = append(parts, op.Description)
-	}
-	return strings.Join(parts, "\n\n")
+	return strings.TrimSuffix("**Required ACL:** `"+access+"`\n\n"+op.Description, "\n\n")
 }
 
 func (d *definer) parameters(op *Operation) []object {
 	out := []object{}
-	template, err := pathtemplate.Parse(op.Path)
-	if err != nil {
-		d.fail(err)
-	}
-	for _, name := range template.Parameters() {
+	for _, name := range must(pathtemplate.Parse(op.Path)).Parameters() {
 		p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}, "example": d.pathExample(name)}
 		if doc := d.Docs["{"+name+"}"]; doc != "" {
 			p["description"] = doc
@@ -456,7 +429,7 @@ func (d *definer) inline(s *Schema) object {
 		d.properties(s, out)
 	}
 	if s.Example != nil || len(s.Properties) == 0 && s.Union == nil && s.hasExample() { // an object's properties have their own
-		out["example"] = d.example(s)
+		out["example"] = plainly(s.Sample())
 	}
 	return out
 }
@@ -473,16 +446,8 @@ func (d *definer) union(s *Schema, out object) {
 	out["discriminator"] = object{"propertyName": s.Union.By, "mapping": mapping}
 }
 
-func (d *definer) example(s *Schema) any { return d.plain(s.example()) }
-
-// plain returns an example in a form that JSON and YAML encode alike.
-func (d *definer) plain(example any) any {
-	text, err := Marshal(example)
-	if err != nil {
-		d.fail(err)
-	}
-	return decoded(text)
-}
+// plainly returns an example in a form that JSON and YAML encode alike.
+func plainly(example any) any { return decoded(must(Marshal(example))) }
 
 // sent returns a value that can be sent as it stands: what is required, and texts. It chooses no key and no password, and names no object
 // that need not be named, since that one may not exist.
@@ -491,7 +456,7 @@ func (d *definer) sent(s *Schema) any {
 	case s.Example == nil && s.Union != nil:
 		return d.sent(s.Union.Kinds[0].Schema)
 	case s.Example != nil || s.Type != "object" || s.Values != nil:
-		return s.example()
+		return s.Sample()
 	}
 	out := object{}
 	for i := range s.Properties {
@@ -659,64 +624,45 @@ func (d *definer) properties(s *Schema, out object) {
 	}
 }
 
-// sharing finds what operations have in common, to write it once. What several have under one name is a component of that name; if it
-// differs, only the most frequent form is.
-type sharing struct {
-	kind  string // of component: "responses"
-	forms map[string][]*form
-}
-
-// form is one form of what operations have under a name, and where.
-type form struct {
-	text   string
-	value  object
-	places []func(ref object)
-}
-
-// share replaces the parameters and responses that several operations have by references, and returns the components that these name.
-func (d *definer) share(ops []object) (parameters, responses object) {
-	named := sharing{"parameters", map[string][]*form{}}
-	answers := sharing{"responses", map[string][]*form{}}
+// share replaces the parameters and responses that several operations have by references to components, and returns these.
+func share(ops []object) (parameters, responses object) {
+	named, answers := shared{}, shared{}
 	for _, op := range ops {
-		own := op["parameters"].([]object)
-		for i, p := range own {
-			d.meet(named, p["in"].(string)+"."+p["name"].(string), p, func(ref object) { own[i] = ref })
+		for _, p := range op["parameters"].([]object) {
+			named.add(p["in"].(string)+"."+p["name"].(string), p)
 		}
 		all := op["responses"].(object)
 		for _, code := range slices.Sorted(maps.Keys(all)) {
 			status, _ := strconv.Atoi(code)
-			name := strings.ReplaceAll(http.StatusText(status), " ", "")
-			d.meet(answers, name, all[code].(object), func(ref object) { all[code] = ref })
+			answers.add(strings.ReplaceAll(http.StatusText(status), " ", ""), all[code].(object))
 		}
 	}
-	return named.components(), answers.components()
+	return named.components("parameters"), answers.components("responses")
 }
 
-// meet notes what an operation has under a name.
-func (d *definer) meet(s sharing, name string, value object, place func(ref object)) {
-	text, err := Marshal(value)
-	if err != nil {
-		d.fail(err)
-	}
-	i := slices.IndexFunc(s.forms[name], func(f *form) bool { return f.text == string(text) })
+// shared is what operations have under a name: its forms, each as often as there are operations that have it.
+type shared map[string][][]object
+
+func (s shared) add(name string, part object) {
+	i := slices.IndexFunc(s[name], func(form []object) bool { return reflect.DeepEqual(form[0], part) })
 	if i < 0 {
-		i, s.forms[name] = len(s.forms[name]), append(s.forms[name], &form{text: string(text), value: value})
+		i, s[name] = len(s[name]), append(s[name], nil)
 	}
-	f := s.forms[name][i]
-	f.places = append(f.places, place)
+	s[name][i] = append(s[name][i], part)
 }
 
-// components returns the most frequent form of each name, if several operations have it, and refers to it where they do.
-func (s sharing) components() object {
+// components returns the most frequent form of each name, if several operations have it, and makes what they have a reference to it.
+func (s shared) components(kind string) object {
 	out := object{}
-	for name, forms := range s.forms {
-		most := slices.MaxFunc(forms, func(a, b *form) int { return len(a.places) - len(b.places) })
-		if len(most.places) < 2 {
+	for name, forms := range s {
+		most := slices.MaxFunc(forms, func(a, b []object) int { return len(a) - len(b) })
+		if len(most) < 2 {
 			continue
 		}
-		out[name] = most.value
-		for _, refer := range most.places {
-			refer(object{"$ref": "#/components/" + s.kind + "/" + name})
+		out[name] = maps.Clone(most[0])
+		for _, part := range most {
+			clear(part)
+			part["$ref"] = "#/components/" + kind + "/" + name
 		}
 	}
 	return out

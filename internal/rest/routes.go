@@ -62,8 +62,11 @@ func (r *routes) add(s *Service, op *Operation) error {
 		return fmt.Errorf("the path has the parameter %q twice", name)
 	}
 	added := &route{op: op, pattern: -1, params: template.Parameters()}
-	if len(added.params) > pathtemplate.MaxParameters {
+	switch {
+	case len(added.params) > pathtemplate.MaxParameters:
 		return fmt.Errorf("more than %d parameters", pathtemplate.MaxParameters)
+	case op.Pattern != "" && !slices.Contains(added.params, op.Pattern):
+		return fmt.Errorf("pattern parameter %q is not in the path", op.Pattern)
 	}
 	n := &r.root
 	for i, segment := range template {

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -273,9 +274,22 @@ func schemaOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
 	s.Nullable = s.Nullable || nullable
 	s.constrain(at, tag)
 	s.bound(at, t)
-	s.setNull(at, tag)
-	s.setDefault(at, tag)
-	s.setExample(at, tag)
+	switch null := tag.Get("null"); null {
+	case "":
+	case "default":
+		s.Nullable, s.NullIsDefault = true, true
+	default:
+		at.panicf("null is %q, not default", null)
+	}
+	if text, ok := tag.Lookup("default"); ok {
+		s.Default = s.tagValue(at, "default", text)
+	}
+	if text, ok := tag.Lookup("example"); ok {
+		s.Example = s.tagValue(at, "example", text)
+	}
+	if !s.hasExample() {
+		at.panicf("no example of it follows from its schema: give it one")
+	}
 	return s
 }
 
@@ -409,42 +423,43 @@ func (s *Schema) constrain(at place, tag reflect.StructTag) {
 			}
 		}
 	}
-	if doc, ok := tag.Lookup("doc"); ok {
-		s.Doc = doc
-	}
-	if f, ok := tag.Lookup("format"); ok {
-		if formats[f] == nil {
-			at.panicf("there is no format %q", f)
-		}
-		s.Format = f
-	}
+	s.Doc = cmp.Or(tag.Get("doc"), s.Doc)
+	s.Format = cmp.Or(tag.Get("format"), s.Format)
 	if p := tag.Get("pattern"); p != "" {
-		var err error
-		if s.re, err = compilePattern(p); err != nil {
-			at.panicf("%v", err)
-		}
-		s.Pattern = p
+		s.Pattern, s.re = p, nil
+	}
+	if err := s.compile(); err != nil {
+		at.panicf("%v", err)
 	}
 	if f := formats[s.Format]; f != nil && f.Pattern != "" && s.Pattern != "" {
 		at.panicf("it has a pattern beside that of the format %s", s.Format)
 	}
 	s.Multiline = s.Multiline || boolTag(at, tag, "multiline")
-	setBound(&s.MinLength, intTag(at, tag, "minLength"))
-	setBound(&s.MaxLength, intTag(at, tag, "maxLength"))
-	setBound(&s.MinItems, intTag(at, tag, "minItems"))
-	setBound(&s.MaxItems, intTag(at, tag, "maxItems"))
-	setBound(&s.Minimum, int64Tag(at, tag, "minimum"))
-	setBound(&s.Maximum, int64Tag(at, tag, "maximum"))
+	setBound(at, tag, "minLength", &s.MinLength, 0)
+	setBound(at, tag, "maxLength", &s.MaxLength, 0)
+	setBound(at, tag, "minItems", &s.MinItems, 0)
+	setBound(at, tag, "maxItems", &s.MaxItems, 0)
+	setBound(at, tag, "minimum", &s.Minimum, math.MinInt64)
+	setBound(at, tag, "maximum", &s.Maximum, math.MinInt64)
 	if e := tag.Get("enum"); e != "" {
 		s.Enum = strings.Split(e, ",")
 	}
 }
 
-// setBound keeps the bound of a type that describes itself if the tag has none.
-func setBound[N int | int64](bound **N, tagged *N) {
-	if tagged != nil {
-		*bound = tagged
+// setBound sets a bound from a tag. Without one, that of a type that describes itself stays.
+func setBound[N int | int64](at place, tag reflect.StructTag, key string, bound **N, least int64) {
+	text, ok := tag.Lookup(key)
+	if !ok {
+		return
 	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		at.panicf("%s: %v", key, err)
+	case n < least:
+		at.panicf("%s cannot be %d", key, n)
+	}
+	*bound = new(N(n))
 }
 
 func typeText(jsonType string) string {
@@ -460,41 +475,9 @@ func (s *Schema) bound(at place, t reflect.Type) {
 		return
 	}
 	low, high := int64(math.MinInt64)>>(64-t.Bits()), int64(math.MaxInt64)>>(64-t.Bits())
-	if s.Minimum == nil {
-		s.Minimum = &low
-	}
-	if s.Maximum == nil {
-		s.Maximum = &high
-	}
+	s.Minimum, s.Maximum = cmp.Or(s.Minimum, &low), cmp.Or(s.Maximum, &high)
 	if *s.Minimum < low || *s.Maximum > high {
 		at.panicf("its bounds do not fit into a %s", t)
-	}
-}
-
-func (s *Schema) setNull(at place, tag reflect.StructTag) {
-	switch tag.Get("null") {
-	case "":
-	case "default":
-		s.Nullable, s.NullIsDefault = true, true
-	default:
-		at.panicf("null is %q, not default", tag.Get("null"))
-	}
-}
-
-func (s *Schema) setDefault(at place, tag reflect.StructTag) {
-	text, ok := tag.Lookup("default")
-	if !ok {
-		return
-	}
-	s.Default = s.tagValue(at, "default", text)
-}
-
-func (s *Schema) setExample(at place, tag reflect.StructTag) {
-	if text, ok := tag.Lookup("example"); ok {
-		s.Example = s.tagValue(at, "example", text)
-	}
-	if !s.hasExample() {
-		at.panicf("no example of it follows from its schema: give it one")
 	}
 }
 
@@ -605,28 +588,4 @@ func boolTag(at place, tag reflect.StructTag, key string) bool {
 		at.panicf("%s is true or false, not %q", key, text)
 	}
 	return text == "true"
-}
-
-func intTag(at place, tag reflect.StructTag, key string) *int {
-	n := int64Tag(at, tag, key)
-	if n == nil {
-		return nil
-	}
-	if *n < 0 || *n > math.MaxInt32 {
-		at.panicf("%s cannot be %d", key, *n)
-	}
-	i := int(*n)
-	return &i
-}
-
-func int64Tag(at place, tag reflect.StructTag, key string) *int64 {
-	text, ok := tag.Lookup(key)
-	if !ok {
-		return nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		at.panicf("%s: %v", key, err)
-	}
-	return &n
 }

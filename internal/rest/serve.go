@@ -112,12 +112,10 @@ func (rep *Reply) write(w http.ResponseWriter, req *Request) error {
 	h := w.Header()
 	if op.Conditional && status == http.StatusOK {
 		tag := tagOf(body)
-		if lines := r.Header.Values("If-Match"); len(lines) > 0 {
-			if err := checkIfMatch(lines, tag); err != nil {
-				return err
-			}
+		if err := checkIfMatch(r.Header, tag); err != nil {
+			return err
 		}
-		if isNotModified(r.Header.Values("If-None-Match"), tag) {
+		if isNotModified(r.Header, tag) {
 			status = http.StatusNotModified
 		}
 		h.Set("ETag", tag)
@@ -204,17 +202,7 @@ func RequestID(sent []string, isToken func(string) bool) string {
 
 // isRequestID matches ^[A-Za-z0-9._-]{1,64}$.
 func isRequestID(s string) bool {
-	if s == "" || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
+	return s != "" && len(s) <= 64 && strings.Trim(s, "-._0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == ""
 }
 
 // newRequestID returns a random UUID (version 4). It must be unique, not secret: the runtime's ChaCha8 generator suffices, and

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -31,17 +32,24 @@ func UnionOf(name, by string, kinds ...Kind) *Schema {
 	u := &Union{By: by, by: &Schema{Type: "string"}}
 	for _, k := range kinds {
 		u.by.Enum = append(u.by.Enum, k.Value)
-		k.Schema = k.Schema.saying(by, k.Value).called(name + CamelCase(k.Value))
+		k.Schema = k.Schema.kindOf(by, k.Value, name+CamelCase(k.Value))
 		u.Kinds = append(u.Kinds, k)
 	}
 	return &Schema{Name: name, Type: "object", Union: u}
 }
 
-// saying is the schema with one more property, which always has this value. Of a union, every kind has it.
-func (s *Schema) saying(by, value string) *Schema {
+// kindOf is the schema by another name and with one more property, which always has this value. Of a union it is each kind that has it, and
+// is called after the union.
+func (s *Schema) kindOf(by, value, name string) *Schema {
 	out := *s
+	out.Name = name
 	if s.Union != nil {
-		out.Union = s.Union.each(func(k Kind) *Schema { return k.Schema.saying(by, value) })
+		union := *s.Union
+		union.Kinds = slices.Clone(union.Kinds)
+		for i, k := range union.Kinds {
+			union.Kinds[i].Schema = k.Schema.kindOf(by, value, name+CamelCase(k.Value))
+		}
+		out.Union = &union
 		return &out
 	}
 	if s.Type != "object" || s.Values != nil || s.Property(by) != nil {
@@ -49,26 +57,6 @@ func (s *Schema) saying(by, value string) *Schema {
 	}
 	constant := Property{Name: by, Required: true, Schema: &Schema{Type: "string", Enum: []string{value}}}
 	out.Properties = append([]Property{constant}, s.Properties...)
-	return &out
-}
-
-// called is the schema by another name. The kinds of a union are called after it.
-func (s *Schema) called(name string) *Schema {
-	out := *s
-	out.Name = name
-	if s.Union != nil {
-		out.Union = s.Union.each(func(k Kind) *Schema { return k.Schema.called(name + CamelCase(k.Value)) })
-	}
-	return &out
-}
-
-// each is the union with other schemas of its kinds.
-func (u *Union) each(schema func(Kind) *Schema) *Union {
-	out := *u
-	out.Kinds = make([]Kind, len(u.Kinds))
-	for i, k := range u.Kinds {
-		out.Kinds[i] = Kind{k.Value, schema(k)}
-	}
 	return &out
 }
 

@@ -40,46 +40,41 @@ func (s *Schema) Validate(path string, value any) []apierr.Field {
 	return fields
 }
 
+// typeNames are how refusals call values of the JSON types.
+var typeNames = map[string]string{
+	"object": "an object", "array": "a list", "string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
+}
+
 func (s *Schema) validate(path string, value any) []apierr.Field {
-	switch s.Type {
-	case "object":
-		object, ok := value.(map[string]any)
-		if !ok {
-			return wrong(path, "type", "object", "Must be an object")
-		}
-		return s.validateObject(path, object)
-	case "array":
-		list, ok := value.([]any)
-		if !ok {
-			return wrong(path, "type", "array", "Must be a list")
-		}
-		return s.validateList(path, list)
-	case "string":
-		text, ok := value.(string)
-		if !ok {
-			return wrong(path, "type", "string", "Must be a string")
-		}
-		return s.validateString(path, text)
-	case "integer":
-		number, ok := value.(json.Number)
-		if !ok {
-			return wrong(path, "type", "integer", "Must be an integer")
-		}
-		return s.validateInteger(path, number.String())
-	case "number":
-		number, ok := value.(json.Number)
-		if !ok {
-			return wrong(path, "type", "number", "Must be a number")
-		}
-		return s.validateNumber(path, number)
-	case "boolean":
-		if _, ok := value.(bool); !ok {
-			return wrong(path, "type", "boolean", "Must be true or false")
-		}
-		return nil
-	default:
+	if s.Type == "" {
 		return s.validateAny(path, value)
 	}
+	switch v := value.(type) {
+	case map[string]any:
+		if s.Type == "object" {
+			return s.validateObject(path, v)
+		}
+	case []any:
+		if s.Type == "array" {
+			return s.validateList(path, v)
+		}
+	case string:
+		if s.Type == "string" {
+			return s.validateString(path, v)
+		}
+	case json.Number:
+		switch s.Type {
+		case "integer":
+			return s.validateInteger(path, v.String())
+		case "number":
+			return s.validateNumber(path, v)
+		}
+	case bool:
+		if s.Type == "boolean" {
+			return nil
+		}
+	}
+	return wrong(path, "type", s.Type, "Must be %s", typeNames[s.Type])
 }
 
 func wrong(path, constraint string, value any, format string, args ...any) []apierr.Field {

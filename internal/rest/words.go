@@ -110,8 +110,7 @@ func (d *definer) columns() {
 		properties, _ := schema["properties"].(object)
 		for _, column := range d.Columns[name] {
 			if properties[column] == nil {
-				d.fail(fmt.Errorf("%s has no attribute %s for a column", name, column))
-				return
+				panic(fmt.Sprintf("%s has no attribute %s for a column", name, column))
 			}
 		}
 		schema["x-columns"] = d.Columns[name]
