@@ -13,6 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/target"
+	"github.com/ringfence/ringfence/internal/tenant"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
@@ -65,18 +66,11 @@ type Config struct {
 
 // Gate decides about requests. It is safe for concurrent use.
 type Gate struct {
-	routers  []Router
-	tokens   Tokens
-	cors     cors
-	observer Observer
-	watches  watches
-	forward  bool
-	headers  []string // that go on beside those of passes
-	dropped  func(requestID string, names []string)
-	told     [len(identities)]bool // which of the identities upstreams are told
-	tenant   func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
-	within   func(ctx context.Context, token, tenant string) (bool, error)
-	follow   func(ctx context.Context, who *principal.Principal, tenant string, within func(context.Context, string) (bool, error)) error
+	config  Config // with the names of ForwardHeaders as net/http spells them
+	routers []Router
+	cors    cors
+	watches watches
+	told    [len(identities)]bool // which of the identities upstreams are told
 }
 
 // New makes a gate. The error is a mistake in the configuration.
@@ -85,25 +79,19 @@ func New(c Config) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckOrigins(c.Origins); err != nil {
+	if err := cmp.Or(CheckOrigins(c.Origins), CheckIdentity(c.Identity), CheckForwardHeaders(c.ForwardHeaders)); err != nil {
 		return nil, err
 	}
 	if c.Tokens == nil {
 		return nil, errors.New("the gate has no source of tokens")
 	}
-	g := &Gate{
-		routers: routers, tokens: c.Tokens, cors: newCORS(c.Origins, c.ForwardHeaders), observer: c.Observer, forward: c.ForwardToken,
-		tenant: c.Tenant, within: c.Within, follow: c.Follow, dropped: c.Dropped,
-	}
-	if err := cmp.Or(CheckIdentity(c.Identity), CheckForwardHeaders(c.ForwardHeaders)); err != nil {
-		return nil, err
-	}
+	g := &Gate{config: c, routers: routers, cors: newCORS(c.Origins, c.ForwardHeaders), told: told(c.Identity)}
+	g.config.ForwardHeaders = nil
 	for _, name := range c.ForwardHeaders {
-		g.headers = append(g.headers, http.CanonicalHeaderKey(name))
+		g.config.ForwardHeaders = append(g.config.ForwardHeaders, http.CanonicalHeaderKey(name))
 	}
-	g.told = told(c.Identity)
-	if g.tenant == nil {
-		g.tenant = ownTenant
+	if g.config.Tenant == nil {
+		g.config.Tenant = ownTenant
 	}
 	return g, nil
 }
@@ -156,13 +144,13 @@ type passage struct {
 func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	upgrade, dropped := g.sanitise(r)
 	p := new(passage)
-	p.answer = measured{ResponseWriter: w, observer: g.observer, came: time.Now()}
+	p.answer = measured{ResponseWriter: w, observer: g.config.Observer, came: time.Now()}
 	w = &p.answer
-	id := rest.RequestID(r.Header[rest.RequestIDHeader], g.tokens.Shape)
+	id := rest.RequestID(r.Header[rest.RequestIDHeader], g.config.Tokens.Shape)
 	p.ids = [...]string{id, id} // not one slice for both: a handler may write into its header's values
 	r.Header[rest.RequestIDHeader], w.Header()[rest.RequestIDHeader] = p.ids[0:1:1], p.ids[1:2:2]
 	if len(dropped) > 0 {
-		g.dropped(id, dropped)
+		g.config.Dropped(id, dropped)
 	}
 	origin := g.cors.answer(w.Header(), r.Header)
 
@@ -204,7 +192,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	}
 	p.token = g.withhold(r.Header, who) // before anything is added: beyond eight entries a map grows into another, dearer kind
 	g.setIdentity(p, r.Header, who)
-	if named := r.Header[tenantHeader]; len(named) == 1 {
+	if named := r.Header[tenant.Header]; len(named) == 1 {
 		p.tenant = named[0]
 	}
 	u := &p.writer
@@ -288,7 +276,7 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 			return nil, denied
 		}
 	}
-	if need.Match != nil && need.Match.Op != nil && need.Match.Op.Tenanted && who.Remote && g.follow != nil {
+	if need.Match != nil && need.Match.Op != nil && need.Match.Op.Tenanted && who.Remote && g.config.Follow != nil {
 		if denied := g.followTenants(r, who); denied != nil {
 			return nil, denied
 		}
@@ -327,8 +315,8 @@ func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, need Need, d *deni
 }
 
 func (g *Gate) observe(service, outcome string) {
-	if g.observer != nil {
-		g.observer.Decided(service, outcome)
+	if g.config.Observer != nil {
+		g.config.Observer.Decided(service, outcome)
 	}
 }
 
@@ -396,12 +384,12 @@ func (g *Gate) authenticate(r *http.Request, need *Need) (*principal.Principal, 
 }
 
 func (g *Gate) principal(ctx context.Context, token, access string) (*principal.Principal, *denial) {
-	who, err := g.tokens.Principal(ctx, token)
+	who, err := g.config.Tokens.Principal(ctx, token)
 	switch {
 	case err == nil && who != nil:
 		return who, nil
 	case err == nil:
-		return nil, unavailable(errors.New("the source of tokens answered nobody"))
+		return nil, &denial{"unavailable", unavailable("token", errors.New("the source of tokens answered nobody"))}
 	case errors.Is(err, tokens.ErrMalformed):
 		return nil, unauthorized("token_malformed", access, "What the X-Auth-Token header holds is not a token; send exactly one")
 	case errors.Is(err, tokens.ErrUnknown):
@@ -409,7 +397,7 @@ func (g *Gate) principal(ctx context.Context, token, access string) (*principal.
 	case apierr.As(err) != nil && apierr.As(err).Kind == apierr.TooMany:
 		return nil, &denial{"too_many", err}
 	default:
-		return nil, unavailable(err)
+		return nil, &denial{"unavailable", unavailable("token", err)}
 	}
 }
 
@@ -425,10 +413,9 @@ func lacks(access string) *denial {
 	return &denial{"access_denied", rest.Lacks(access)}
 }
 
-// unavailable is for errors that say nothing about the token: never 401, or clients would log out.
-func unavailable(err error) *denial {
-	return &denial{"unavailable", &apierr.Error{
-		Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err,
-		Message: "The token cannot be checked now; try again shortly",
-	}}
+// unavailable is for errors that say nothing about the token, or the tenant: never 401, or clients would log out.
+func unavailable(what string, err error) *apierr.Error {
+	return &apierr.Error{
+		Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err, Message: "The " + what + " cannot be checked now; try again shortly",
+	}
 }

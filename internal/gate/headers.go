@@ -8,12 +8,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/tenant"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
@@ -65,11 +63,11 @@ const headerCharacters = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopq
 // the client asks for a WebSocket, and returns the names of what it has deleted if somebody wants to know.
 func (g *Gate) sanitise(r *http.Request) (upgrade bool, dropped []string) {
 	for name := range r.Header {
-		if passes(name) || slices.Contains(g.headers, name) {
+		if passes(name) || slices.Contains(g.config.ForwardHeaders, name) {
 			continue
 		}
 		delete(r.Header, name)
-		if g.dropped != nil {
+		if g.config.Dropped != nil {
 			dropped = append(dropped, name)
 		}
 	}
@@ -160,21 +158,19 @@ func (g *Gate) withhold(h http.Header, who *principal.Principal) (token string) 
 		if token = sent[0]; token != "" {
 			delete(h, "Authorization")
 		}
-		if !g.forward || token == "" {
+		if !g.config.ForwardToken || token == "" {
 			delete(h, "X-Auth-Token")
 		}
 	}
 	if who == nil {
-		delete(h, tenantHeader)
+		delete(h, tenant.Header)
 	}
 	return token
 }
 
-const tenantHeader = "Wazo-Tenant"
-
 // chooseTenant checks that the principal may act in the tenant that the request names.
 func (g *Gate) chooseTenant(r *http.Request, who *principal.Principal) *denial {
-	sent := r.Header[tenantHeader]
+	sent := r.Header[tenant.Header]
 	if len(sent) == 0 || sent[0] == who.TenantUUID {
 		return nil
 	}
@@ -182,13 +178,13 @@ func (g *Gate) chooseTenant(r *http.Request, who *principal.Principal) *denial {
 	if err != nil {
 		return &denial{"tenant", err}
 	}
-	r.Header[tenantHeader] = []string{chosen}
+	r.Header[tenant.Header] = []string{chosen}
 	return nil
 }
 
 // actsIn returns the tenant in which a request acts that chooseTenant has let through.
 func actsIn(r *http.Request, who *principal.Principal) string {
-	if sent := r.Header[tenantHeader]; len(sent) > 0 {
+	if sent := r.Header[tenant.Header]; len(sent) > 0 {
 		return sent[0]
 	}
 	return who.TenantUUID
@@ -197,8 +193,8 @@ func actsIn(r *http.Request, who *principal.Principal) string {
 // followTenants has our own services follow the tenants of another auth server.
 func (g *Gate) followTenants(r *http.Request, who *principal.Principal) *denial {
 	token := r.Header["X-Auth-Token"][0]
-	err := g.follow(r.Context(), who, actsIn(r, who), func(ctx context.Context, tenant string) (bool, error) {
-		return g.remoteTenant(ctx, token, tenant)
+	err := g.config.Follow(r.Context(), who, actsIn(r, who), func(ctx context.Context, named string) (bool, error) {
+		return g.remoteTenant(ctx, token, named)
 	})
 	if err != nil {
 		return &denial{"tenant", tenantTrouble(err)}
@@ -216,7 +212,7 @@ func (g *Gate) mayActIn(ctx context.Context, who *principal.Principal, token, na
 }
 
 func (g *Gate) namedTenant(ctx context.Context, who *principal.Principal, token string, lines []string) (string, *apierr.Error) {
-	choose := g.tenant
+	choose := g.config.Tenant
 	if who.Remote {
 		choose = func(ctx context.Context, who *principal.Principal, lines []string) (string, error) {
 			return g.chooseRemote(ctx, who, token, lines[0])
@@ -229,14 +225,12 @@ func (g *Gate) namedTenant(ctx context.Context, who *principal.Principal, token 
 	return chosen, nil
 }
 
-// tenantTrouble returns a refusal as it is, and everything else as an outage: never 401, or clients would log out.
+// tenantTrouble returns a refusal as it is, and everything else as an outage.
 func tenantTrouble(err error) *apierr.Error {
 	if e := apierr.As(err); e != nil {
 		return e
 	}
-	return &apierr.Error{
-		Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err, Message: "The tenant cannot be checked now; try again shortly",
-	}
+	return unavailable("tenant", err)
 }
 
 // chooseRemote asks the auth server that issued the token, whose tenants are not known here.
@@ -244,22 +238,22 @@ func (g *Gate) chooseRemote(ctx context.Context, who *principal.Principal, token
 	if own, err := ownTenant(ctx, who, []string{named}); err == nil {
 		return own, nil
 	}
-	asked, err := uuid.Parse(named)
-	if err != nil || len(named) != len(asked.String()) {
-		return "", errTenant()
+	asked, err := tenant.Asked(who, []string{named})
+	if err != nil {
+		return "", err
 	}
-	within, err := g.remoteTenant(ctx, token, asked.String())
+	within, err := g.remoteTenant(ctx, token, asked)
 	if err == nil && !within {
-		err = errTenant()
+		err = tenant.Unauthorized()
 	}
-	return asked.String(), err
+	return asked, err
 }
 
-func (g *Gate) remoteTenant(ctx context.Context, token, tenant string) (bool, error) {
-	if g.within == nil {
+func (g *Gate) remoteTenant(ctx context.Context, token, named string) (bool, error) {
+	if g.config.Within == nil {
 		return false, nil
 	}
-	within, err := g.within(ctx, token, tenant)
+	within, err := g.config.Within(ctx, token, named)
 	if errors.Is(err, tokens.ErrUnknown) {
 		return false, apierr.New(apierr.Unauthorized, "The token is unknown, expired or revoked; get a new one")
 	}
@@ -271,12 +265,7 @@ func ownTenant(_ context.Context, who *principal.Principal, lines []string) (str
 	if strings.EqualFold(lines[0], who.TenantUUID) {
 		return who.TenantUUID, nil
 	}
-	return "", errTenant()
-}
-
-func errTenant() error {
-	return apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", tenantHeader).
-		Named("unauthorized-tenant")
+	return "", tenant.Unauthorized()
 }
 
 // overrides are query parameters that some frameworks take for the method, instead of the checked one, in the form of

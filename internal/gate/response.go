@@ -215,7 +215,7 @@ func (m *measured) Write(p []byte) (int, error) {
 // ReadFrom lets the server use its own way of copying.
 func (m *measured) ReadFrom(r io.Reader) (int64, error) {
 	m.tell(http.StatusOK)
-	return readFrom(m.ResponseWriter, r)
+	return io.Copy(m.ResponseWriter, r)
 }
 
 // FlushError implements what [http.ResponseController] looks for.
@@ -230,11 +230,4 @@ func (m *measured) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 // final reports whether no other status follows this one.
 func final(status int) bool {
 	return status >= http.StatusOK || status == http.StatusSwitchingProtocols
-}
-
-func readFrom(w http.ResponseWriter, r io.Reader) (int64, error) {
-	if to, ok := w.(io.ReaderFrom); ok {
-		return to.ReadFrom(r)
-	}
-	return io.Copy(w, r)
 }

@@ -20,12 +20,12 @@ import (
 // ofRemote is Of for a principal from another auth server. Only the gate can have asked that server, so without the gate's word
 // the principal acts in its own tenant only.
 func ofRemote(ctx context.Context, c store.Conn, p *principal.Principal, lines []string) (string, error) {
-	asked, err := parse(p, lines)
+	asked, err := Asked(p, lines)
 	if err != nil {
 		return "", err
 	}
 	if asked != p.TenantUUID && asked != principal.Tenant(ctx) || !isUUID(asked) {
-		return "", errUnauthorized()
+		return "", Unauthorized()
 	}
 	if isUUID(p.TenantUUID) { // that server's own daemons may have none
 		if err := ensure(ctx, c, p.TenantUUID, ""); err != nil {
@@ -62,7 +62,7 @@ func ensure(ctx context.Context, c store.Conn, tenantUUID, parent string) error 
 			ON CONFLICT DO NOTHING`, tenantUUID, parent, newSlug())
 		switch {
 		case store.IsConstraint(err, store.Unique):
-			return errUnauthorized() // it was here and was deleted; a UUID is never used twice
+			return Unauthorized() // it was here and was deleted; a UUID is never used twice
 		case err != nil:
 			return fmt.Errorf("adding a tenant of another auth server: %w", err)
 		case added > 0:
@@ -106,7 +106,7 @@ func Follow(ctx context.Context, db store.DB, p *principal.Principal, actsIn str
 	case err != nil:
 		return err
 	case actsIn == master:
-		return errUnauthorized() // what is below it here is not below it there
+		return Unauthorized() // what is below it here is not below it there
 	case !isUUID(own):
 		return nil
 	}

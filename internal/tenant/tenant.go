@@ -105,7 +105,7 @@ func Of(ctx context.Context, c store.Conn, r *rest.Request) (string, error) {
 // Named returns the tenant that the header lines of a request choose for a principal of this auth server, as [Of] does. The result
 // is canonical.
 func Named(ctx context.Context, c store.Conn, p *principal.Principal, lines []string) (string, error) {
-	asked, err := parse(p, lines)
+	asked, err := Asked(p, lines)
 	if err != nil || asked == p.TenantUUID {
 		return asked, err
 	}
@@ -114,14 +114,14 @@ func Named(ctx context.Context, c store.Conn, p *principal.Principal, lines []st
 		return "", err
 	}
 	if !ok {
-		return "", errUnauthorized()
+		return "", Unauthorized()
 	}
 	return asked, nil
 }
 
-// parse returns the tenant that the header lines of a request name, by default the principal's own, whether or not the principal
+// Asked returns the tenant that the header lines of a request name, by default the principal's own, whether or not the principal
 // may act there.
-func parse(p *principal.Principal, lines []string) (string, error) {
+func Asked(p *principal.Principal, lines []string) (string, error) {
 	switch {
 	case len(lines) == 0:
 		return p.TenantUUID, nil
@@ -132,7 +132,7 @@ func parse(p *principal.Principal, lines []string) (string, error) {
 	}
 	asked, err := uuid.Parse(lines[0])
 	if err != nil || len(lines[0]) != uuidLength {
-		return "", errUnauthorized()
+		return "", Unauthorized()
 	}
 	return asked.String(), nil
 }
@@ -140,7 +140,8 @@ func parse(p *principal.Principal, lines []string) (string, error) {
 // uuidLength is the length of the one spelling that is taken.
 const uuidLength = 36
 
-func errUnauthorized() error {
+// Unauthorized refuses a tenant in which a caller may not act, in one way whether it exists or not.
+func Unauthorized() error {
 	e := apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", Header)
 	e.ID = "unauthorized-tenant"
 	return e
