@@ -261,29 +261,17 @@ func Hide(value any) {
 		}
 	case []any:
 		for _, item := range v {
-			if pair, ok := item.([]any); ok {
-				cleanPair(pair)
+			if pair, ok := item.([]any); ok && len(pair) == 2 { // an option: its name and its value
+				if name, ok := pair[0].(string); ok && secret(name) {
+					pair[1] = "(secret)"
+				}
 			}
 			Hide(item)
 		}
 	}
 }
 
-// cleanPair cleans an option: a list of its name and its value, which stands in a list of such.
-func cleanPair(pair []any) {
-	if len(pair) != 2 {
-		return
-	}
-	if name, ok := pair[0].(string); ok && secret(name) {
-		pair[1] = "(secret)"
-	}
-}
-
 func secret(name string) bool {
-	for _, s := range secrets {
-		if strings.Contains(strings.ToLower(name), s) {
-			return true
-		}
-	}
-	return false
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(secrets, func(s string) bool { return strings.Contains(name, s) })
 }

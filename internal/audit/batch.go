@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -37,12 +38,10 @@ func (b *Batch) In(ctx context.Context) context.Context {
 func (b *Batch) Flush(ctx context.Context, tx store.Conn) error {
 	rows := b.rows
 	b.rows = nil
-	for len(rows) > 0 {
-		n := min(len(rows), full)
-		if err := insert(ctx, tx, rows[:n]); err != nil {
+	for some := range slices.Chunk(rows, full) {
+		if err := insert(ctx, tx, some); err != nil {
 			return err
 		}
-		rows = rows[n:]
 	}
 	return nil
 }

@@ -122,10 +122,8 @@ func below(prefix, path string) (string, bool) {
 // the prefix, then read, create, update or delete depending on the method. A dot in a segment is written %2E, so it does not
 // separate words. UUIDs are in lower case, as package target writes them.
 type Derived struct {
-	service  string
-	prefix   string
-	segments []string
-	public   *rest.Service
+	service *rest.Service // with the public routes
+	prefix  int           // how many segments it has
 }
 
 // NewDerived makes the router. The prefix includes the version, if the daemon has one: it is not part of any access. The public
@@ -138,40 +136,31 @@ func NewDerived(service, prefix string, public []Route) (*Derived, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", service, err)
 	}
-	d := &Derived{service: service, prefix: prefix, segments: pathtemplate.Segments(prefix)}
-	if len(ops) > 0 {
-		if d.public, err = rest.Accesses(service, prefix, ops); err != nil {
-			return nil, err
-		}
-	}
-	return d, nil
+	s, err := rest.Accesses(service, prefix, ops)
+	return &Derived{s, len(pathtemplate.Segments(prefix))}, err
 }
 
 // Prefix returns the common prefix of the daemon's paths.
-func (d *Derived) Prefix() string { return d.prefix }
+func (d *Derived) Prefix() string { return d.service.Prefix }
 
 // Route implements [Router]. A method that stands for no action needs "{service}.#".
 func (d *Derived) Route(method string, t *target.Target) (Need, bool) {
-	if !t.HasPrefix(d.segments) {
+	m, ok := d.service.Match(method, t)
+	if !ok {
 		return Need{}, false
 	}
-	if d.public != nil {
-		if m, _ := d.public.Match(method, t); m.Op != nil {
-			return Need{Service: d.service, Public: true}, true
-		}
+	need := needOf(&m)
+	if action := action(method); m.Op == nil && action != "" {
+		need.Access = d.access(action, t)
 	}
-	return Need{Service: d.service, Access: d.access(method, t)}, true
+	return need, true
 }
 
-func (d *Derived) access(method string, t *target.Target) string {
-	action := action(method)
-	if action == "" {
-		return d.service + ".#"
-	}
+func (d *Derived) access(action string, t *target.Target) string {
 	var b strings.Builder
-	b.Grow(len(d.service) + len(t.Path()) + len(action) + 16)
-	b.WriteString(d.service)
-	for i := len(d.segments); i < t.Len(); i++ {
+	b.Grow(len(d.service.Name) + len(t.Path()) + len(action) + 16)
+	b.WriteString(d.service.Name)
+	for i := d.prefix; i < t.Len(); i++ {
 		b.WriteByte('.')
 		rest.WriteWord(&b, t.Segment(i))
 	}

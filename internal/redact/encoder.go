@@ -56,18 +56,13 @@ func redactField(f zapcore.Field) zapcore.Field {
 	switch f.Type {
 	case zapcore.StringType, zapcore.ByteStringType, zapcore.BinaryType, zapcore.StringerType, zapcore.ErrorType,
 		zapcore.ReflectType, zapcore.ArrayMarshalerType, zapcore.ObjectMarshalerType, zapcore.InlineMarshalerType:
-		return zapcore.Field{Type: zapcore.InlineMarshalerType, Interface: field(f)}
+		return zapcore.Field{Type: zapcore.InlineMarshalerType, Interface: zapcore.ObjectMarshalerFunc(func(enc zapcore.ObjectEncoder) error {
+			f.AddTo(object{enc})
+			return nil
+		})}
 	default:
 		return f
 	}
-}
-
-// field adds itself to an encoder, redacted.
-type field zapcore.Field
-
-func (f field) MarshalLogObject(enc zapcore.ObjectEncoder) error {
-	zapcore.Field(f).AddTo(object{enc})
-	return nil
 }
 
 // object redacts what is added to an ObjectEncoder.
@@ -92,7 +87,7 @@ func (o object) AddBinary(key string, value []byte) {
 
 func (o object) AddArray(key string, value zapcore.ArrayMarshaler) error {
 	if secretName(key) {
-		value = redacted{}
+		value = redacted
 	}
 	return o.ObjectEncoder.AddArray(key, redactArray{value})
 }
@@ -130,12 +125,10 @@ func (m redactArray) MarshalLogArray(enc zapcore.ArrayEncoder) error {
 }
 
 // redacted replaces a secret array, in the form that Caddy gives its own.
-type redacted struct{}
-
-func (redacted) MarshalLogArray(enc zapcore.ArrayEncoder) error {
+var redacted = zapcore.ArrayMarshalerFunc(func(enc zapcore.ArrayEncoder) error {
 	enc.AppendString(mark)
 	return nil
-}
+})
 
 // array redacts what is appended to an ArrayEncoder.
 type array struct{ zapcore.ArrayEncoder }

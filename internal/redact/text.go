@@ -1,8 +1,10 @@
 package redact
 
 import (
+	"encoding/hex"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -129,40 +131,19 @@ func hasFoldPrefix(s, prefix string) bool {
 var secretNames = []string{"token", "authorization", "cookie", "password", "passwd", "secret", "x-request-id"}
 
 func secretName(name string) bool {
-	for _, end := range secretNames {
-		if len(name) >= len(end) && strings.EqualFold(name[len(name)-len(end):], end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretNames, func(end string) bool {
+		return len(name) >= len(end) && strings.EqualFold(name[len(name)-len(end):], end)
+	})
 }
+
+var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
 // unescape decodes every valid percent escape of s and leaves the rest.
 func unescape(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
-			b.WriteByte(unhex(s[i+1])<<4 | unhex(s[i+2]))
-			i += 2
-			continue
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
-
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
-}
-
-func unhex(c byte) byte {
-	if c <= '9' {
-		return c - '0'
-	}
-	return c | 0x20 - 'a' + 10
+	return escape.ReplaceAllStringFunc(s, func(one string) string {
+		decoded, _ := hex.DecodeString(one[1:])
+		return string(decoded)
+	})
 }
 
 // sweep overwrites everything in an encoded entry that has the form of our own tokens.

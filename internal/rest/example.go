@@ -26,8 +26,7 @@ func (s *Schema) needsExample() bool {
 func (s *Schema) Sample() any {
 	for _, declared := range []json.RawMessage{s.Example, s.Default} {
 		if declared != nil && string(declared) != "null" {
-			value, _ := ParseJSON(declared) // SchemaOf has read it
-			return value
+			return decoded(declared)
 		}
 	}
 	switch s.Type {

@@ -166,12 +166,12 @@ func CheckAccess(service string, op *Operation) error {
 	return nil
 }
 
-// names are the named schemas of a service's definition: by each name the schemas that say the same.
-type names map[string][]*Schema
+// names are the named schemas of a service's definition.
+type names map[string]*Schema
 
 // checkNames checks that no two schemas of the operations share a name: in the definition, one would stand for both.
 func checkNames(ops []Operation) error {
-	seen := names{"Error": {{Name: "Error"}}, "Problem": {{Name: "Problem"}}} // the names of the refusals' schemas
+	seen := names{"Error": {Name: "Error"}, "Problem": {Name: "Problem"}} // the names of the refusals' schemas
 	for i := range ops {
 		op := &ops[i]
 		for _, s := range append(slices.Collect(maps.Values(op.Replies)), op.Body, op.Reply) {
@@ -193,14 +193,14 @@ func (n names) add(s *Schema) error {
 		return nil
 	}
 	if s.Name != "" {
-		known := n[s.Name]
-		if slices.ContainsFunc(known, func(one *Schema) bool { return sameObject(one, s) }) {
-			return nil
-		}
-		if len(known) > 0 && !sameDefinition(known[0], s) {
+		switch known := n[s.Name]; {
+		case known == nil:
+			n[s.Name] = s
+		case known == s || len(s.Properties) > 0 && len(s.Properties) == len(known.Properties) && &s.Properties[0] == &known.Properties[0]:
+			return nil // copies of one share what they hold
+		case !sameDefinition(known, s):
 			return fmt.Errorf("two schemas are called %q", s.Name)
 		}
-		n[s.Name] = append(known, s)
 	}
 	if s.Union != nil {
 		for _, k := range s.Union.Kinds {
@@ -218,20 +218,6 @@ func (n names) add(s *Schema) error {
 		return err
 	}
 	return n.add(s.Values)
-}
-
-// sameObject reports whether two schemas are copies of one: they share what they hold.
-func sameObject(a, b *Schema) bool {
-	switch {
-	case a == b:
-		return true
-	case len(a.Properties) > 0 && len(a.Properties) == len(b.Properties):
-		return &a.Properties[0] == &b.Properties[0]
-	case a.Union != nil || b.Union != nil:
-		return a.Union == b.Union
-	default:
-		return a.made != nil && a.made == b.made && len(a.Properties)+len(b.Properties) == 0
-	}
 }
 
 // sameDefinition compares the definitions of two schemas of one name. Those of the named schemas in them are compared by themselves.

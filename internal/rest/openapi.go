@@ -47,10 +47,15 @@ func (s *Service) Definition() []byte { return s.spec.json() }
 type object = map[string]any
 
 func newDefinition(s *Service, ops []Operation) *definition {
-	write := func(marshal func(any) ([]byte, error)) func() []byte {
-		return sync.OnceValue(func() []byte { return must(marshal(document(s, ops))) })
-	}
-	return &definition{json: write(Marshal), yaml: write(yaml.Marshal)}
+	d := &definition{json: sync.OnceValue(func() []byte { return must(Marshal(document(s, ops))) })}
+	d.yaml = sync.OnceValue(func() []byte {
+		var read any // YAML has all of JSON
+		if err := yaml.Unmarshal(d.json(), &read); err != nil {
+			panic(fmt.Sprintf("reading a definition: %v", err))
+		}
+		return must(yaml.Marshal(read))
+	})
+	return d
 }
 
 func must[T any](value T, err error) T {
@@ -181,7 +186,7 @@ func (d *definer) body(op *Operation) object {
 	if op.Body.Name == "" || op.Body.Example == nil {
 		out := object{"schema": d.schema(op.Body)}
 		if sent, ok := d.sent(op.Body).(object); ok && len(sent) > 0 {
-			out["example"] = plainly(sent)
+			out["example"] = sent
 		}
 		return out
 	}
@@ -429,7 +434,7 @@ func (d *definer) inline(s *Schema) object {
 		d.properties(s, out)
 	}
 	if s.Example != nil || len(s.Properties) == 0 && s.Union == nil && s.hasExample() { // an object's properties have their own
-		out["example"] = plainly(s.Sample())
+		out["example"] = s.Sample()
 	}
 	return out
 }
@@ -445,9 +450,6 @@ func (d *definer) union(s *Schema, out object) {
 	out["oneOf"] = kinds
 	out["discriminator"] = object{"propertyName": s.Union.By, "mapping": mapping}
 }
-
-// plainly returns an example in a form that JSON and YAML encode alike.
-func plainly(example any) any { return decoded(must(Marshal(example))) }
 
 // sent returns a value that can be sent as it stands: what is required, and texts. It chooses no key and no password, and names no object
 // that need not be named, since that one may not exist.
@@ -494,14 +496,10 @@ func (s *Schema) pattern() string {
 	return s.Pattern
 }
 
-// decoded returns a JSON value in a form that JSON and YAML encode alike.
+// decoded returns a default or an example: SchemaOf, or Mount, has read it.
 func decoded(text json.RawMessage) any {
-	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
-		return n
-	}
-	var v any
-	_ = json.Unmarshal(text, &v) // a default or an example: SchemaOf has read it
-	return v
+	value, _ := ParseJSON(text)
+	return value
 }
 
 // enum lists the choices; an allowed null must be among them (OpenAPI 3.0.3, clarified).

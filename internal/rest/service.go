@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -163,12 +164,7 @@ type Reply struct {
 }
 
 // Null is the JSON null as a reply's body.
-var Null = jsonNull{}
-
-type jsonNull struct{}
-
-// MarshalJSON returns null.
-func (jsonNull) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
+var Null = json.RawMessage("null")
 
 // Parameter is a query parameter of an operation. A request is refused if it has the parameter twice, or with a control character
 // in it. The schema is for the definition: the handler reads the value, with [Request.List], [Request.Bool] or [Request.Query].

@@ -68,36 +68,29 @@ func (b *Box) Prepare(ctx context.Context, db store.DB) error {
 
 // Seal encrypts plain for a context, which identifies its owner. It may be called within a transaction.
 func (b *Box) Seal(plain, context []byte) ([]byte, error) {
-	keys := b.keys.Load()
-	if keys == nil {
-		return nil, errNotPrepared
-	}
-	return keys.Seal(plain, context), nil
+	return b.with(func(k *Keys) ([]byte, error) { return k.Seal(plain, context), nil })
 }
 
 // SealSame is Seal, and makes the same blob of the same text for the same context: see [Keys.SealSame].
 func (b *Box) SealSame(plain, context []byte) ([]byte, error) {
-	keys := b.keys.Load()
-	if keys == nil {
-		return nil, errNotPrepared
-	}
-	return keys.SealSame(plain, context), nil
+	return b.with(func(k *Keys) ([]byte, error) { return k.SealSame(plain, context), nil })
 }
 
 // Open decrypts what was sealed for the same context, on any node with the same key.
 func (b *Box) Open(blob, context []byte) ([]byte, error) {
-	keys := b.keys.Load()
-	if keys == nil {
-		return nil, errNotPrepared
-	}
-	plain, err := keys.Open(blob, context)
+	plain, err := b.with(func(k *Keys) ([]byte, error) { return k.Open(blob, context) })
 	if errors.Is(err, ErrOtherKey) {
 		err = fmt.Errorf("%w: %w; %s", ErrKey, err, b.advice())
 	}
 	return plain, err
 }
 
-var errNotPrepared = fmt.Errorf("%w; the log says why, where this node started", ErrKey)
+func (b *Box) with(do func(k *Keys) ([]byte, error)) ([]byte, error) {
+	if keys := b.keys.Load(); keys != nil {
+		return do(keys)
+	}
+	return nil, fmt.Errorf("%w; the log says why, where this node started", ErrKey)
+}
 
 func (b *Box) load() (*Keys, error) {
 	switch {

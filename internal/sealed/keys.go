@@ -89,21 +89,15 @@ func (k *Keys) ID() string { return k.keys[0].id.String() }
 
 // Has reports whether the key with this ID is among them.
 func (k *Keys) Has(id string) bool {
-	for i := range k.keys {
-		if k.keys[i].id.String() == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.keys, func(one key) bool { return one.id.String() == id })
 }
 
 func (k *Keys) find(id keyID) *key {
-	for i := range k.keys {
-		if k.keys[i].id == id {
-			return &k.keys[i]
-		}
+	i := slices.IndexFunc(k.keys, func(one key) bool { return one.id == id })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &k.keys[i]
 }
 
 // A blob is the version, the key's ID, the nonce, and the ciphertext with its tag. The nonce has 192 bits, so a key may seal any number of blobs.

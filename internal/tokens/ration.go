@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -230,43 +231,35 @@ func (r *Ration) origin(name string, now time.Time) *origin {
 // take waits for a turn until ctx ends; the caller returns it. A caller that waits behind others of its network holds up nobody
 // else.
 func (r *Ration) take(ctx context.Context, from From) (giveBack func(), err error) {
-	late := fmt.Errorf("waiting to look up a secret: %w", store.ErrUnavailable)
 	r.waiting.Add(1)
-	leave := func() { r.waiting.Add(-1) }
+	taken, turns := []func(){func() { r.waiting.Add(-1) }}, []chan struct{}{r.turns}
+	giveBack = func() {
+		for _, back := range slices.Backward(taken) {
+			back()
+		}
+	}
 	if from.Network != "" {
 		r.mu.Lock()
 		o := r.origin(from.Network, r.Now())
 		o.waiting++
 		r.mu.Unlock()
-		all := leave
-		leave = func() {
-			all()
+		taken = append(taken, func() {
 			r.mu.Lock()
 			o.waiting--
 			r.mu.Unlock()
-		}
+		})
+		turns = []chan struct{}{o.turns, r.turns}
+	}
+	for _, turn := range turns {
 		select {
-		case o.turns <- struct{}{}:
+		case turn <- struct{}{}:
+			taken = append(taken, func() { <-turn })
 		case <-ctx.Done():
-			leave()
-			return nil, late
-		}
-		waiting := leave
-		leave = func() {
-			<-o.turns
-			waiting()
+			giveBack()
+			return nil, fmt.Errorf("waiting to look up a secret: %w", store.ErrUnavailable)
 		}
 	}
-	select {
-	case r.turns <- struct{}{}:
-		return func() {
-			<-r.turns
-			leave()
-		}, nil
-	case <-ctx.Done():
-		leave()
-		return nil, late
-	}
+	return giveBack, nil
 }
 
 // errThrottled refuses a secret that this node has never seen while too many unknown ones are tried.

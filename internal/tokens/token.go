@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -40,35 +41,21 @@ func New() string {
 	return string(append(text, sum[:]...))
 }
 
+// alphabet are the characters of base64url.
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// InAlphabet reports whether a text has none but the characters of base64url: letters, digits, - and _.
+func InAlphabet(s string) bool { return strings.Trim(s, alphabet) == "" }
+
 // WellFormed reports whether New could have made s: its prefix, length, alphabet and checksum. It looks nothing up and does not
 // allocate.
 func WellFormed(s string) bool {
-	if len(s) != tokenText || s[:len(prefix)] != prefix {
-		return false
-	}
-	if !inAlphabet(s[len(prefix):]) {
+	if len(s) != tokenText || s[:len(prefix)] != prefix || !InAlphabet(s[len(prefix):]) {
 		return false
 	}
 	body := s[:tokenText-checksumText]
 	sum := checksum(body)
 	return s[len(body):] == string(sum[:])
-}
-
-// alphabet holds true for the characters of base64url.
-var alphabet = func() (set [256]bool) {
-	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
-		set[c] = true
-	}
-	return set
-}()
-
-func inAlphabet(s string) bool {
-	for i := range len(s) {
-		if !alphabet[s[i]] {
-			return false
-		}
-	}
-	return true
 }
 
 // checksum is the CRC-32 of s, in base64url.

@@ -43,7 +43,8 @@ type Entity struct {
 	Schema, Partial *rest.Schema
 	// List is how a list may be asked for.
 	List rest.ListSpec
-	// OwnerRefs are the columns that refer to the object's owner; Refs those that refer to other objects.
+	// Refs are the columns that refer to other objects by the tag `ref`: "contexts.name" is the collection and the column of a value that must
+	// exist for the tenant. OwnerRefs are those with the tag owner:"true": the object belongs to the tenant of what it refers to.
 	Refs, OwnerRefs []Column
 	// Searches says that a search looks somewhere.
 	Searches bool
@@ -76,10 +77,11 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 	k := &Model[T]{
 		declared: declared[T]{r},
 		Entity: &Entity{
-			Base: base, Path: r.Path, Singular: r.Singular, Param: r.Param, Title: r.Title, Rel: cmp.Or(r.Rel, Underscored(r.Path)), Table: r.Table,
-			Owner: cmp.Or(r.Owner, TenantColumn), MadeAs: r.MadeAs, Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists,
-			Of: of, Columns: slices.Clone(ColumnsOf(of)),
-			byName: map[string]Column{}, Schema: rest.SchemaFor(of), Only: r.Only, Nested: r.Nested, Search: r.Search, Subtree: r.Subtree,
+			Base: base, Path: r.Path, Singular: r.Singular, Param: r.Param, Title: r.Title,
+			Rel: cmp.Or(r.Rel, Underscored(r.Path)), Table: r.Table, Owner: cmp.Or(r.Owner, TenantColumn), MadeAs: r.MadeAs,
+			Keys: r.Keys, Names: r.Names, Known: r.Known, Scope: r.Scope, About: r.About, Lists: r.Lists,
+			Of: of, Columns: slices.Clone(ColumnsOf(of)), byName: map[string]Column{}, Schema: rest.SchemaFor(of),
+			Only: r.Only, Nested: r.Nested, Search: r.Search, Subtree: r.Subtree,
 			Searches: len(r.Search) > 0 || r.SearchText != "" || len(r.Found) > 0, KeptBeside: map[string][]string{},
 		},
 	}
@@ -103,7 +105,13 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 			c.Reads, c.Virtual = k.byName[name].Reads, true
 			c.Name = c.Reads.Plain
 		}
-		k.byName[name] = *c
+		switch k.byName[name] = *c; {
+		case c.Ref == "":
+		case c.Owns:
+			k.OwnerRefs = append(k.OwnerRefs, *c)
+		default:
+			k.Refs = append(k.Refs, *c)
+		}
 	}
 	for alias, name := range r.Aliases {
 		k.byName[alias] = k.mustHave(name)
@@ -125,11 +133,9 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 			k.List.Booleans = append(k.List.Booleans, name)
 		}
 	}
-	if r.Views != nil {
-		k.List.Views, k.List.ViewItems = slices.Sorted(maps.Keys(r.Views)), map[string]*rest.Schema{}
-		for _, name := range k.List.Views {
-			k.List.ViewItems[name] = r.Views[name].Item
-		}
+	k.List.Views, k.List.ViewItems = slices.Sorted(maps.Keys(r.Views)), map[string]*rest.Schema{}
+	for name, view := range r.Views {
+		k.List.ViewItems[name] = view.Item
 	}
 	k.MatchSQL = map[string]SQL{}
 	for name, m := range r.Matches {
@@ -139,7 +145,6 @@ func Prepare[T Pointer](base *Base, r Resource[T]) *Model[T] {
 		k.FoundSQL = append(k.FoundSQL, ParseSQL(f.Query))
 	}
 	k.Partial = k.Schema.Partial()
-	k.Refs, k.OwnerRefs = refsOf(k.Columns, false), refsOf(k.Columns, true)
 	return k
 }
 
@@ -192,18 +197,6 @@ func (k *Entity) mustHave(name string) Column {
 		panic(fmt.Sprintf("%s has no column %q", k.Path, name))
 	}
 	return c
-}
-
-// refsOf returns the columns that refer to other objects by the tag `ref`: "contexts.name" is the collection and the column of a
-// value that must exist for the tenant. With the tag owner:"true" the object belongs to the tenant of what it refers to.
-func refsOf(columns []Column, owner bool) []Column {
-	var out []Column
-	for _, c := range columns {
-		if c.Ref != "" && c.Owns == owner {
-			out = append(out, c)
-		}
-	}
-	return out
 }
 
 // Alias returns the name by which a statement knows the table, which may be a query in parentheses and its name.

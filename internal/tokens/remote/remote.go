@@ -157,16 +157,7 @@ func (s *Source) Staleness() time.Duration { return s.config.Staleness }
 
 // Shape allows 20 to 200 characters of base64url: UUIDs and our own tokens are of this form.
 func (s *Source) Shape(token string) bool {
-	if len(token) < minToken || len(token) > maxToken {
-		return false
-	}
-	for i := range len(token) {
-		c := token[i]
-		if !plain(c) {
-			return false
-		}
-	}
-	return true
+	return len(token) >= minToken && len(token) <= maxToken && tokens.InAlphabet(token)
 }
 
 // Load asks the server. See tokens.Source, and the package comment for which responses are believed.
@@ -364,18 +355,7 @@ func parseRecord(body []byte) (record, error) {
 }
 
 // isIdentity allows UUIDs and names such as "wazo-auth", and nothing else.
-func isIdentity(s string) bool {
-	if len(s) > 128 {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if !plain(c) {
-			return false
-		}
-	}
-	return true
-}
+func isIdentity(s string) bool { return len(s) <= 128 && tokens.InAlphabet(s) }
 
 // parseTime reads a time in UTC that is written without a zone, with or without a fraction of a second.
 func parseTime(text string) (time.Time, error) {
@@ -439,9 +419,4 @@ func (s *Source) log(pattern, message string, err error) {
 	if !known {
 		s.config.Logger.Warn(message, "access", fmt.Sprintf("%.80q", pattern), "error", err)
 	}
-}
-
-// plain reports whether the byte is one that tokens and ids consist of.
-func plain(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }
