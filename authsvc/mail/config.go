@@ -3,13 +3,11 @@ package mail
 import (
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/mail"
 	"net/netip"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -108,16 +106,9 @@ func (c Config) hostless() error {
 
 func (c Config) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{ServerName: c.Host, MinVersion: tls.VersionTLS12}
-	if c.CAFile == "" {
-		return config, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
+	var err error
+	if config.RootCAs, err = webaddress.Roots(c.CAFile); err != nil {
 		return nil, fmt.Errorf("reading the mail server's CA file: %w", err)
-	}
-	config.RootCAs = x509.NewCertPool()
-	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("mail CA file %s holds no certificate", c.CAFile)
 	}
 	return config, nil
 }

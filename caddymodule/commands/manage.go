@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
+	"github.com/ringfence/ringfence/internal/webaddress"
 )
 
 func init() {
@@ -261,19 +261,12 @@ func clientOf(server, variable, tokenFile, caCert string) (*operator.Client, err
 		}
 		token = string(text)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if caCert != "" {
-		text, err := os.ReadFile(caCert) //nolint:gosec // the operator's own file
-		if err != nil {
-			return nil, fmt.Errorf("reading the certificate: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s has no certificate in PEM", caCert)
-		}
+	roots, err := webaddress.Roots(caCert)
+	if err != nil {
+		return nil, fmt.Errorf("reading the certificate: %w", err)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = config
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	return &operator.Client{
 		Server: server, Token: strings.TrimSpace(token),
 		HTTP: &http.Client{Transport: transport, CheckRedirect: operator.NoRedirects, Timeout: remoteTimeout},

@@ -168,8 +168,7 @@ func known(text string) *string {
 	if err != nil {
 		return nil
 	}
-	text = id.String()
-	return &text
+	return new(id.String())
 }
 
 // picture returns an object as JSON text, without its secrets.
@@ -178,15 +177,14 @@ func picture(object any) (*string, error) {
 		return nil, nil
 	}
 	shown, err := withoutSecrets(object)
+	var text []byte
+	if err == nil {
+		text, err = json.Marshal(shown)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
 	}
-	text, err := json.Marshal(shown)
-	if err != nil {
-		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
-	}
-	out := string(text)
-	return &out, nil
+	return new(string(text)), nil
 }
 
 // withoutSecrets returns what the JSON of an object has, without its secrets.

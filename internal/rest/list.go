@@ -86,7 +86,7 @@ func (s ListSpec) Parameters() []Parameter {
 	for _, f := range s.Filters {
 		p := Parameter{Name: f, Description: cmp.Or(s.Docs[f], "Only items with exactly this value."), Schema: &Schema{Type: "string", Format: s.Formats[f]}}
 		if slices.Contains(s.Booleans, f) {
-			p.Schema.Enum = []string{"true", "false"}
+			p.Schema.Enum, p.Boolean = []string{"true", "false"}, true
 		}
 		if slices.Contains(s.Several, f) {
 			p.Repeated, p.Schema = true, &Schema{Type: "array", Items: p.Schema}
@@ -151,9 +151,6 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 		}
 		if err := spec.checkFormat(f, joined); err != nil {
 			return q, err
-		}
-		if _, ok := ParseBool(joined); !ok && slices.Contains(spec.Booleans, f) {
-			return q, notBool(f)
 		}
 		q.Filters = append(q.Filters, Filter{f, joined})
 	}

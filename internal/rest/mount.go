@@ -54,7 +54,7 @@ func (s *Service) mount() error {
 	if err := checkNames(ops); err != nil {
 		return err
 	}
-	s.Operations, s.routes, s.spec, s.strangers = ops, routes, newDefinition(s, ops), new(strangers)
+	s.Operations, s.routes, s.spec, s.strangers = ops, routes, newDefinition(s, ops), &strangers{seen: map[string]bool{}}
 	return nil
 }
 

@@ -58,15 +58,9 @@ const (
 func (s *strangers) meet(service, program string) {
 	program = strings.ToValidUTF8(program[:min(len(program), maxStranger)], "")
 	s.mu.Lock()
-	known := s.seen[program] || len(s.seen) >= maxStrangers
-	if s.seen == nil {
-		s.seen = map[string]bool{}
-	}
-	if !known {
+	defer s.mu.Unlock()
+	if !s.seen[program] && len(s.seen) < maxStrangers {
 		s.seen[program] = true
-	}
-	s.mu.Unlock()
-	if !known {
 		slog.Warn("a program sends no Accept header and gets 406; `accept lenient` in this service's directive lets it in", "service", service, "user_agent", program)
 	}
 }

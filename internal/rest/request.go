@@ -86,9 +86,8 @@ func (r *Request) UUIDParam(name string) (string, error) {
 	id := r.Param(name)
 	if !isUUID(id) || strings.ToLower(id) != id {
 		what := strings.TrimSuffix(name, "_uuid")
-		e := apierr.New(apierr.NotFound, "There is no such %s", what)
-		e.ID, e.Resource, e.Details = "unknown-"+strings.ReplaceAll(what, "_", "-"), what+"s", map[string]any{"uuid": nil}
-		return "", e
+		return "", apierr.New(apierr.NotFound, "There is no such %s", what).
+			Named("unknown-"+strings.ReplaceAll(what, "_", "-")).Of(what+"s").With("uuid", nil)
 	}
 	return id, nil
 }

@@ -127,6 +127,14 @@ func (s *Schema) Property(name string) *Property {
 	return nil
 }
 
+// At returns the property that was made from a struct field, or nil.
+func (s *Schema) At(index []int) *Property {
+	if i := slices.IndexFunc(s.Properties, func(p Property) bool { return slices.Equal(p.index, index) }); i >= 0 {
+		return &s.Properties[i]
+	}
+	return nil
+}
+
 // Names returns the names of an object's properties that a client can read.
 func (s *Schema) Names() []string {
 	var names []string

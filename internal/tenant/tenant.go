@@ -142,7 +142,6 @@ const uuidLength = 36
 
 // Unauthorized refuses a tenant in which a caller may not act, in one way whether it exists or not.
 func Unauthorized() error {
-	e := apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", Header)
-	e.ID = "unauthorized-tenant"
-	return e
+	return apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", Header).
+		Named("unauthorized-tenant")
 }

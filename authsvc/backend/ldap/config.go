@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	goldap "github.com/go-ldap/ldap/v3"
+
+	"github.com/ringfence/ringfence/internal/webaddress"
 )
 
 // Values of ProtocolSecurity.
@@ -59,13 +60,9 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
 
 // RootCAs reads the certificates, in PEM, of the authorities that sign a directory's certificate.
 func RootCAs(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // the operator names the file
+	pool, err := webaddress.Roots(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the directory's root certificates: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("reading the directory's root certificates: %s holds no certificate in PEM", file)
 	}
 	return pool, nil
 }

@@ -191,6 +191,5 @@ var idType = reflect.TypeFor[ID]()
 
 // JSONSchema is that of a whole number between its bounds.
 func (ID) JSONSchema() *rest.Schema {
-	least, most := int64(0), int64(1<<53-1)
-	return &rest.Schema{Type: "integer", Minimum: &least, Maximum: &most}
+	return &rest.Schema{Type: "integer", Minimum: new(int64(0)), Maximum: new(int64(1<<53 - 1))}
 }

@@ -108,9 +108,7 @@ func (k *Entity) NotFound(key string, value any) error {
 	if key != "" {
 		e.Message += fmt.Sprintf(" ('%s': %s)", key, quoted(value))
 	}
-	e.Details = map[string]any{cmp.Or(key, k.Keys[0]): value}
-	e.ID, e.Resource = "unknown-"+strings.ReplaceAll(k.Singular, "_", "-"), k.Path
-	return e
+	return e.Named("unknown-"+strings.ReplaceAll(k.Singular, "_", "-")).Of(k.Path).With(cmp.Or(key, k.Keys[0]), value)
 }
 
 // Refused translates a broken constraint for a client. object is the one that broke it. Nothing is said of the object that was
@@ -140,10 +138,7 @@ func (k *Entity) duplicate(broken *store.ConstraintError, object any) *apierr.Er
 	e := k.Style.Storedf("%s already exists", k.Title)
 	var sent []any // names and values
 	for _, p := range k.clashing(broken) {
-		if e.Details == nil {
-			e.Details = map[string]any{}
-		}
-		e.Details[p.Name] = map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"}
+		e = e.With(p.Name, map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"})
 		if value := reflect.Indirect(reflect.ValueOf(object).Elem().FieldByIndex(p.Index())); value.IsValid() {
 			sent = append(sent, p.Name, value.Interface())
 		}
@@ -166,19 +161,9 @@ func (k *Entity) clashing(broken *store.ConstraintError) []*rest.Property {
 		if col.Of != "" {
 			col = k.byName[col.Of]
 		}
-		if p := k.property(col); p != nil && !p.ReadOnly && !p.WriteOnly {
+		if p := k.Schema.At(col.Index); p != nil && !p.ReadOnly && !p.WriteOnly {
 			out = append(out, p)
 		}
 	}
 	return out
-}
-
-// property returns the property that a column stores, or nil.
-func (k *Entity) property(col Column) *rest.Property {
-	for i := range k.Schema.Properties {
-		if p := &k.Schema.Properties[i]; slices.Equal(p.Index(), col.Index) {
-			return p
-		}
-	}
-	return nil
 }

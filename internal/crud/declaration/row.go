@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
@@ -95,12 +94,8 @@ func (r *Row) Field(row any, col Column) reflect.Value {
 
 // Sends reports whether a client sent a value for a column. has says which attributes were sent.
 func (r *Row) Sends(has func(name string) bool, col Column) bool {
-	for i := range r.Schema.Properties {
-		if p := &r.Schema.Properties[i]; slices.Equal(p.Index(), col.Index) {
-			return has(p.Name)
-		}
-	}
-	return false
+	p := r.Schema.At(col.Index)
+	return p != nil && has(p.Name)
 }
 
 // StoredLink is a link as it is stored: the far object's key, its place, and the other columns of the joining table.

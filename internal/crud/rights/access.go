@@ -126,9 +126,7 @@ func NotDenied(r *rest.Request, accesses ...string) error {
 
 // notAllowed refuses for want of an access, which the format names.
 func notAllowed(format, access string) error {
-	e := apierr.New(apierr.Forbidden, format, access)
-	e.Details = map[string]any{"required_access": access}
-	return e
+	return apierr.New(apierr.Forbidden, format, access).With("required_access", access)
 }
 
 // Accesses returns the access of an operation on an object, by each of its keys.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,9 +99,9 @@ func New(config Config) (*Source, error) {
 		config.Now = time.Now
 	}
 	config.Logger = cmp.Or(config.Logger, slog.Default())
-	roots, err := readRoots(config.CAFile)
+	roots, err := webaddress.Roots(config.CAFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the auth server's CA certificates: %w", err)
 	}
 	return &Source{
 		base:   base,
@@ -132,21 +130,6 @@ func parseURL(text string, plain bool) (*url.URL, error) {
 		return nil, errors.New("remote auth server: http:// is for this machine only, unless plain_http is given")
 	}
 	return nil, fmt.Errorf("remote auth server: the URL's scheme %q is not https", u.Scheme)
-}
-
-func readRoots(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil // the system's certificates
-	}
-	pem, err := os.ReadFile(file) //nolint:gosec // the operator names it
-	if err != nil {
-		return nil, fmt.Errorf("reading the auth server's CA certificates: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("no certificate found in %s", file)
-	}
-	return roots, nil
 }
 
 // Close closes the idle connections.
@@ -411,12 +394,9 @@ func (s *Source) compile(patterns []string) *acl.Set {
 // log logs a message about a pattern once.
 func (s *Source) log(pattern, message string, err error) {
 	s.mu.Lock()
-	known := s.logged[pattern] || len(s.logged) >= maxLogged
-	if !known {
+	defer s.mu.Unlock()
+	if !s.logged[pattern] && len(s.logged) < maxLogged {
 		s.logged[pattern] = true
-	}
-	s.mu.Unlock()
-	if !known {
 		s.config.Logger.Warn(message, "access", fmt.Sprintf("%.80q", pattern), "error", err)
 	}
 }
