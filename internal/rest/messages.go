@@ -47,7 +47,7 @@ func MessageList(e *apierr.Error, _ time.Time) any {
 		at.sentences = append(at.sentences, fieldSentence(f))
 	}
 	for _, inside := range body.inside {
-		list = append(list, prefix+strings.Trim(inside.key, "'")+": "+inside.wrong.String())
+		list = append(list, prefix+strings.Trim(inside.key, "'")+": "+inside.String())
 	}
 	if e.Message != "" || len(list) == 0 {
 		list = append(list, prefix+cmp.Or(e.Message, http.StatusText(e.Status())))
@@ -72,25 +72,18 @@ func confdPrefix(e *apierr.Error) string {
 
 // wrongValue is what is wrong with a value, and with what is inside it.
 type wrongValue struct {
+	key       string // as Python writes it
 	sentences []string
-	inside    []wrongInside
-}
-
-type wrongInside struct {
-	key   string // as Python writes it
-	wrong *wrongValue
+	inside    []*wrongValue
 }
 
 // in returns what is wrong with the value under a key.
 func (w *wrongValue) in(key string) *wrongValue {
-	for _, inside := range w.inside {
-		if inside.key == key {
-			return inside.wrong
-		}
+	i := slices.IndexFunc(w.inside, func(inside *wrongValue) bool { return inside.key == key })
+	if i < 0 {
+		i, w.inside = len(w.inside), append(w.inside, &wrongValue{key: key})
 	}
-	wrong := &wrongValue{}
-	w.inside = append(w.inside, wrongInside{key, wrong})
-	return wrong
+	return w.inside[i]
 }
 
 // String returns a list of sentences, or a dictionary, in which those about the whole are under _schema.
@@ -100,7 +93,7 @@ func (w *wrongValue) String() string {
 	}
 	var parts []string
 	for _, inside := range w.inside {
-		parts = append(parts, inside.key+": "+inside.wrong.String())
+		parts = append(parts, inside.key+": "+inside.String())
 	}
 	if len(w.sentences) > 0 {
 		parts = append(parts, "'_schema': "+pythonText(w.sentences))

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/pathtemplate"
@@ -54,7 +55,8 @@ func (s *Service) mount() error {
 	if err := checkNames(ops); err != nil {
 		return err
 	}
-	s.Operations, s.routes, s.spec, s.strangers = ops, routes, newDefinition(s, ops), &strangers{seen: map[string]bool{}}
+	s.Operations, s.routes, s.strangers = ops, routes, &strangers{seen: map[string]bool{}}
+	s.spec = sync.OnceValue(func() []byte { return must(Marshal(document(s, ops))) })
 	return nil
 }
 

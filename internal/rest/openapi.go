@@ -20,43 +20,32 @@ import (
 	"github.com/ringfence/ringfence/internal/pathtemplate"
 )
 
-// definition is the OpenAPI document of a service, in both its forms, each written on the first request.
-type definition struct{ json, yaml func() []byte }
-
-// definitionOperations serve the definition itself, to everybody: a console needs it before login.
+// definitionOperations serve the definition itself, to everybody: a console needs it before login. It is written on the first request.
 func (s *Service) definitionOperations() []Operation {
-	serve := func(path, form string, write func(d *definition) []byte) Operation {
+	serve := func(path, form string, written func() []byte) Operation {
 		return Operation{
 			Method: http.MethodGet, Path: path, Public: true, ID: "get_definition_" + form, Tag: "definition",
 			Summary: "This definition, as " + strings.ToUpper(form), Success: http.StatusOK, Produces: "application/" + form, Conditional: true,
 			Handle: func(context.Context, *Request) (Reply, error) {
-				return Reply{Body: write(s.spec), Header: http.Header{"Cache-Control": {"no-cache"}}}, nil
+				return Reply{Body: written(), Header: http.Header{"Cache-Control": {"no-cache"}}}, nil
 			},
 		}
 	}
-	return []Operation{
-		serve("/api/openapi.json", "json", func(d *definition) []byte { return d.json() }),
-		serve("/api/api.yml", "yaml", func(d *definition) []byte { return d.yaml() }),
-	}
-}
-
-// Definition returns the service's OpenAPI 3.0 document, as JSON. It panics on a mistake in the declaration that Mount does not find: a value
-// that JSON does not have, or a column that no object has.
-func (s *Service) Definition() []byte { return s.spec.json() }
-
-type object = map[string]any
-
-func newDefinition(s *Service, ops []Operation) *definition {
-	d := &definition{json: sync.OnceValue(func() []byte { return must(Marshal(document(s, ops))) })}
-	d.yaml = sync.OnceValue(func() []byte {
+	inYAML := sync.OnceValue(func() []byte {
 		var read any // YAML has all of JSON
-		if err := yaml.Unmarshal(d.json(), &read); err != nil {
+		if err := yaml.Unmarshal(s.spec(), &read); err != nil {
 			panic(fmt.Sprintf("reading a definition: %v", err))
 		}
 		return must(yaml.Marshal(read))
 	})
-	return d
+	return []Operation{serve("/api/openapi.json", "json", s.Definition), serve("/api/api.yml", "yaml", inYAML)}
 }
+
+// Definition returns the service's OpenAPI 3.0 document, as JSON. It panics on a mistake in the declaration that Mount does not find: a value
+// that JSON does not have, or a column that no object has.
+func (s *Service) Definition() []byte { return s.spec() }
+
+type object = map[string]any
 
 func must[T any](value T, err error) T {
 	if err != nil {

@@ -42,7 +42,7 @@ type Service struct {
 	Picture func(ctx context.Context, resource string, picture any) (any, error)
 
 	routes    *routes
-	spec      *definition
+	spec      func() []byte // the definition, as JSON
 	strangers *strangers
 }
 
