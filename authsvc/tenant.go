@@ -270,20 +270,18 @@ func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *cru
 	if err != nil {
 		return err
 	}
-	if err := s.engine.MayDropSettings(ctx, c, change.Request, t.UUID); err != nil {
+	if err := s.tenantContents().MayDelete(ctx, c, change.Request, t.UUID); err != nil {
 		return err
-	}
-	for _, noneDenied := range []func(context.Context, store.Conn, *rest.Request, string, string, ...any) error{
-		s.users.NoneDenied, s.groups.NoneDenied, s.policies.NoneDenied,
-	} {
-		if err := noneDenied(ctx, c, change.Request, "delete", "tenant_uuid = $1", t.UUID); err != nil {
-			return err
-		}
 	}
 	if err := s.mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil || s.contents == nil {
 		return err
 	}
 	return s.contents.MayEmpty(ctx, c, change.Request, t.UUID)
+}
+
+// tenantContents is what a tenant has in this service.
+func (s *Service) tenantContents() crud.Contents {
+	return slices.Concat(crud.Contents{s.users, s.groups, s.policies}, s.engine.Settings())
 }
 
 // Contents is what another service has for tenants.
@@ -352,7 +350,7 @@ func (s *Service) goesWith(ctx context.Context, c store.Conn, tenantUUID string)
 			out = append(out, crud.Kind{Service: "auth", Resource: kind.resource, Count: n})
 		}
 	}
-	settings, err := s.engine.CountSettings(ctx, c, tenantUUID)
+	settings, err := s.engine.Settings().Count(ctx, c, tenantUUID)
 	if out = append(out, settings...); err != nil || s.contents == nil {
 		return out, err
 	}
@@ -433,14 +431,7 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 			return err
 		}
 	}
-	for _, record := range []func(context.Context, store.Conn, *rest.Request, string) (int, error){
-		s.users.RecordGone, s.groups.RecordGone, s.policies.RecordGone,
-	} {
-		if _, err := record(ctx, c, change.Request, t.UUID); err != nil {
-			return err
-		}
-	}
-	if err := s.engine.RecordSettings(ctx, c, change.Request, t.UUID); err != nil {
+	if _, err := s.tenantContents().RecordGone(ctx, c, change.Request, t.UUID); err != nil {
 		return err
 	}
 	if err := depart(ctx, c, usersOf(t.UUID)); err != nil {

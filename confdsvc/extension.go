@@ -158,8 +158,9 @@ func usesExtensions[L any](of crud.Relation[L, Extension], use extensionUse) ext
 // checkExtensionUses panics because of a relation with extensions that is none of the kinds, which every start reports: the others would not
 // know that an extension is taken.
 func checkExtensionUses(e *crud.Engine) {
-	for _, table := range e.Joining("extensions") {
-		if !slices.ContainsFunc(extensionUses, func(use extensionUse) bool { return use.table == table }) {
+	for _, of := range e.Described().Links {
+		table := of.Right.Joining
+		if of.Right.Path == "extensions" && !slices.ContainsFunc(extensionUses, func(use extensionUse) bool { return use.table == table }) {
 			panic(table + " joins something with extensions, and no extensionUse says what they lead to")
 		}
 	}

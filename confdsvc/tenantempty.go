@@ -42,7 +42,7 @@ func (t *Contents) Empty(ctx context.Context, c store.Conn, r *rest.Request, ten
 
 // MayEmpty refuses what Empty refuses.
 func (t *Contents) MayEmpty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	return t.engine().MayEmpty(ctx, c, r, tenantUUID)
+	return slices.Concat(t.engine().Owned(), t.engine().Settings()).MayDelete(ctx, c, r, tenantUUID)
 }
 
 // Shrink deletes what Empty would delete, in short transactions of its own. It does not ask MayEmpty.
@@ -63,9 +63,11 @@ func (t *Contents) Shrink(ctx context.Context, r *rest.Request, tenantUUID strin
 	return e.InPieces(ctx, func(ctx context.Context, c store.Conn) (int, error) { return e.EmptySome(ctx, c, r, tenantUUID) })
 }
 
-// Count returns how many objects Empty would delete, by kind.
+// Count returns how many objects Empty would delete, by kind, in the order of their paths; settings are last.
 func (t *Contents) Count(ctx context.Context, c store.Conn, tenantUUID string) ([]crud.Kind, error) {
-	return t.engine().CountOf(ctx, c, tenantUUID)
+	owned := t.engine().Owned()
+	slices.Reverse(owned)
+	return slices.Concat(owned, t.engine().Settings()).Count(ctx, c, tenantUUID)
 }
 
 // filesOf returns where the files of a tenant's voicemails, music on hold and sounds are.

@@ -47,7 +47,7 @@ type table interface {
 	objects() *rights.Objects
 
 	NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error
-	RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error)
+	recordAll(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error)
 	erase(ctx context.Context, c store.Conn, condition string, arg any) error
 	EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
 	Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any) error

@@ -10,6 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -48,7 +49,7 @@ func papers(db store.DB) (*rest.Service, *crud.Engine, error) {
 	})
 	for _, d := range []struct {
 		path, table string
-		scope       crud.Scope
+		scope       declaration.Scope
 		blank       func(*Paper) any
 		only        []string
 	}{

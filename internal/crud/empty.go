@@ -15,26 +15,21 @@ import (
 // Empty deletes all that a tenant has, in the transaction that deletes the tenant itself. Hooks do not run, and nobody is told of an object;
 // the audit has each. It refuses a caller who is denied to delete one of the objects.
 //
-// Links go before what they link, and collections in the reverse order of their paths. Other references must go with what they refer to
-// (ON DELETE), or be of a later path: extensions are before their contexts.
+// Collections go in the reverse order of their paths, and links before what they link. Other references must go with what they refer to
+// (ON DELETE), or be of a later path: extensions are before their contexts. Settings go with the row of the tenant.
 func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	if err := e.MayEmpty(ctx, c, r, tenantUUID); err != nil {
+	all := slices.Concat(e.Owned(), e.Settings())
+	if err := all.MayDelete(ctx, c, r, tenantUUID); err != nil {
 		return err
 	}
-	var gone []table
-	for _, t := range e.owning() { // before anything is gone: an object is shown with what it has in other tables
-		n, err := t.RecordGone(ctx, c, r, tenantUUID)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			gone = append(gone, t)
-		}
-	}
-	if err := e.RecordSettings(ctx, c, r, tenantUUID); err != nil {
+	gone, err := all.RecordGone(ctx, c, r, tenantUUID) // before anything is gone: an object is shown with what it has in other tables
+	if err != nil {
 		return err
 	}
 	for _, t := range gone {
+		if t.entity().Document {
+			continue
+		}
 		if err := t.erase(ctx, c, "tenant_uuid = $1", tenantUUID); err != nil {
 			return err
 		}
@@ -42,28 +37,9 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 	return nil
 }
 
-// MayEmpty refuses what Empty refuses.
-func (e *Engine) MayEmpty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	return mayDelete(ctx, c, r, tenantUUID, append(e.owning(), e.documents...))
-}
-
-// MayDropSettings refuses a caller who is denied to delete one of the documents that a tenant has stored.
-func (e *Engine) MayDropSettings(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	return mayDelete(ctx, c, r, tenantUUID, e.documents)
-}
-
-func mayDelete(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, all []table) error {
-	for _, t := range all {
-		if err := t.NoneDenied(ctx, c, r, "delete", "tenant_uuid = $1", tenantUUID); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// EmptySome deletes a few of the objects that Empty would delete, as Empty does, and returns how many. It does not ask [Engine.MayEmpty].
+// EmptySome deletes a few of the objects that Empty would delete, as Empty does, and returns how many. It does not ask whether it may.
 func (e *Engine) EmptySome(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error) {
-	for _, t := range e.owning() {
+	for _, t := range e.Owned() {
 		if n, err := t.EraseWhere(ctx, c, r, tenantUUID, "tenant_uuid = $1 LIMIT $2", tenantUUID, ErasedAtOnce); err != nil || n > 0 {
 			return n, err
 		}
@@ -71,14 +47,30 @@ func (e *Engine) EmptySome(ctx context.Context, c store.Conn, r *rest.Request, t
 	return 0, nil
 }
 
-// owning returns the collections whose objects belong to tenants, in the reverse order of their paths.
-func (e *Engine) owning() (out []table) {
+// Contents are collections, or documents, of which the objects of a tenant go with it, in this order.
+type Contents []table
+
+// Owned returns the collections whose objects belong to tenants, in the reverse order of their paths.
+func (e *Engine) Owned() (out Contents) {
 	for _, t := range slices.Backward(e.tables()) {
 		if t.entity().Owned() {
 			out = append(out, t)
 		}
 	}
 	return out
+}
+
+// Settings returns the documents.
+func (e *Engine) Settings() Contents { return e.documents }
+
+// MayDelete refuses a caller who is denied to delete one of the objects that a tenant has.
+func (all Contents) MayDelete(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	for _, t := range all {
+		if err := t.NoneDenied(ctx, c, r, "delete", "tenant_uuid = $1", tenantUUID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Kind says how many objects of a collection a tenant has.
@@ -88,32 +80,15 @@ type Kind struct {
 	Count    int    `json:"count" doc:"How many objects of the collection the tenant has."`
 }
 
-// CountOf returns of what Empty would delete how many there are, in the order of their paths, without what the tenant has none of. The settings
-// that go with the tenant are last.
-func (e *Engine) CountOf(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
-	owning := e.owning()
-	slices.Reverse(owning)
-	out, err := e.count(ctx, c, tenantUUID, owning)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := e.CountSettings(ctx, c, tenantUUID)
-	return append(out, settings...), err
-}
-
-// CountSettings returns how many documents a tenant has stored, by their paths.
-func (e *Engine) CountSettings(ctx context.Context, c store.Conn, tenantUUID string) ([]Kind, error) {
-	return e.count(ctx, c, tenantUUID, e.documents)
-}
-
-func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, of []table) (out []Kind, err error) {
-	for _, k := range entitiesOf(of) {
+// Count returns how many objects a tenant has, without what it has none of.
+func (all Contents) Count(ctx context.Context, c store.Conn, tenantUUID string) (out []Kind, err error) {
+	for _, k := range entitiesOf(all) {
 		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE tenant_uuid = $1", tenantUUID)
 		if err != nil {
 			return nil, err
 		}
 		if n > 0 {
-			out = append(out, Kind{e.Service, pathParameters.ReplaceAllString(k.Path, ""), n})
+			out = append(out, Kind{k.Service, pathParameters.ReplaceAllString(k.Path, ""), n})
 		}
 	}
 	return out, nil
@@ -122,19 +97,22 @@ func (e *Engine) count(ctx context.Context, c store.Conn, tenantUUID string, of 
 // pathParameters are those of a path, with their slashes.
 var pathParameters = regexp.MustCompile(`/\{[^}]*\}`)
 
-// RecordSettings writes to the audit that a tenant's documents are deleted. Their rows go with the tenant's (ON DELETE).
-func (e *Engine) RecordSettings(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	for _, d := range e.documents {
-		if _, err := d.RecordGone(ctx, c, r, tenantUUID); err != nil {
-			return err
+// RecordGone writes to the audit that all objects of a tenant are deleted, for who deletes them by one statement. It returns those of which there
+// are some.
+func (all Contents) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (gone Contents, err error) {
+	for _, t := range all {
+		n, err := t.recordAll(ctx, c, r, tenantUUID)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			gone = append(gone, t)
 		}
 	}
-	return nil
+	return gone, nil
 }
 
-// RecordGone writes to the audit that all of a tenant's objects are deleted, for hooks that delete them by one statement, and returns how many
-// there are.
-func (k *CollectionOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error) {
+func (k *CollectionOf[T]) recordAll(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error) {
 	objects, err := k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
 	if err != nil {
 		return 0, err

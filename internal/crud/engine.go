@@ -166,16 +166,6 @@ func (e *Engine) View(op *rest.Operation, name, doc string, show func(ctx contex
 	}
 }
 
-// Joining returns the tables of the relations by which objects have those of a collection. Operations was called before.
-func (e *Engine) Joining(path string) (tables []string) {
-	for _, r := range e.relations {
-		if r.Right.Path == path {
-			tables = append(tables, r.table)
-		}
-	}
-	return tables
-}
-
 // Describe lets a service's definition say what the collections declare of themselves, where the service says nothing else.
 func (e *Engine) Describe(s *rest.Service) {
 	s.Docs, s.Tags, s.Columns = maps.Clone(s.Docs), maps.Clone(s.Tags), maps.Clone(s.Columns)

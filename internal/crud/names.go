@@ -37,8 +37,6 @@ type (
 	Elsewhere = declaration.Elsewhere
 	// Link declares a relation: it joins the objects of two collections.
 	Link[L, R any] = LinkOf[*L, *R]
-	// Made is an object that was made, with what is nested in it.
-	Made[T any] = MadeOf[*T]
 	// Match is a filter by joined data.
 	Match = declaration.Match
 	// Nest is an attribute of an object that stands for objects linked with it.
@@ -55,8 +53,6 @@ type (
 	Relation[L, R any] = RelationOf[*L, *R]
 	// Resource declares one collection of objects.
 	Resource[T any] = declaration.Resource[*T]
-	// Scope says who owns the objects of a collection.
-	Scope = declaration.Scope
 	// Event is one committed change.
 	Event = transaction.Event
 	// Idempotency makes the POST operations of an engine take the header Idempotency-Key.
@@ -103,8 +99,8 @@ func Collect[T any](e *Engine, r Resource[T]) *Collection[T] { return collect(e,
 func Of[T any](e *Engine) *Collection[T] { return collectionOf[*T](e) }
 
 // InnerOf returns the objects that were made, or found and linked, for a nested attribute, in their order; nil if it was not sent.
-func InnerOf[C, T any](m *Made[T], name string) []*Made[C] {
-	inner, _ := m.nested[name].([]*Made[C])
+func InnerOf[C, T any](m *MadeOf[*T], name string) []*MadeOf[*C] {
+	inner, _ := m.nested[name].([]*MadeOf[*C])
 	return inner
 }
 
