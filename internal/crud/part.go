@@ -123,15 +123,10 @@ func (p PartOf[T, P]) body() *rest.Schema {
 
 // shown returns what a request shows of the part, or changes: all of it, or the property that the path names.
 func (p PartOf[T, P]) shown(r *rest.Request, named bool) (func(part P) any, error) {
-	if named {
-		return p.named(r.Param(p.Name))
+	if !named {
+		return func(part P) any { return part }, nil
 	}
-	return func(part P) any { return part }, nil
-}
-
-// named returns what reads the property that a path names.
-func (p PartOf[T, P]) named(name string) (func(part P) any, error) {
-	property := p.schema().Property(name)
+	property := p.schema().Property(r.Param(p.Name))
 	if property == nil {
 		return nil, apierr.New(apierr.NotFound, "%s has no such part", declaration.Capitalized(p.Path))
 	}

@@ -144,32 +144,37 @@ func (k *CollectionOf[T]) place(same ...string) place {
 }
 
 // andBelongs returns what a condition is followed by, for what belongs to the object that a request's path names.
-func (p *place) andBelongs(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error) {
-	o, err := p.find(ctx, c, r, scope)
+func (of *place) andBelongs(ctx context.Context, c store.Conn, r *rest.Request, scope string, args *query.Arguments) (string, error) {
+	o, err := of.find(ctx, c, r, scope)
 	if err != nil {
 		return "", err
 	}
-	return " AND " + p.belongs(ctx, o, args.Add), nil
+	return " AND " + of.belongs(ctx, o, args.Add), nil
+}
+
+// at puts an operation at a path below the object.
+func (of *place) at(path, id string, op rest.Operation) rest.Operation {
+	op.Path, op.ID, op.Tag, op.Tenanted, op.Statuses = path, id, declaration.Underscored(of.of.Path), true, []int{404}
+	action := "read"
+	if op.Method == http.MethodPost {
+		action = "create"
+	}
+	op.Access = rights.AccessOf(of.of.Service, path, action)
+	return op
 }
 
 // listBelow returns the operation that lists the objects that belong to the one at a place: GET {place}/{collection}.
 func (k *CollectionOf[T]) listBelow(of place, path, id string) rest.Operation {
-	list := k.List
+	list, op := k.List, of.at(path, id, k.listOperation())
 	list.Recurse = false
-	return rest.Operation{
-		Method: http.MethodGet, Path: path, Access: rights.AccessOf(k.Service, path, "read"), ID: id, Tag: declaration.Underscored(of.of.Path),
-		Summary: "List the " + k.Plural(k.Path) + " of " + k.One(of.of.Singular),
-		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.Schema, k.Style.Filtered),
-		Statuses: []int{404}, Tenanted: true, Fields: true,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return k.serveList(ctx, r, &of) },
-	}
+	op.Summary, op.Query = "List the "+k.Plural(k.Path)+" of "+k.One(of.of.Singular), list.Parameters()
+	op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return k.serveList(ctx, r, &of) }
+	return op
 }
 
 // oneBelow returns the operation that reads the one object that belongs to the one at a place: GET {place}/{singular}.
 func (k *CollectionOf[T]) oneBelow(of place) rest.Operation {
-	op := k.readOperation()
-	op.Path, op.ID, op.Tag, op.Tenanted = of.path+"/"+k.Singular, "get_"+of.of.Singular+"_"+k.Singular, declaration.Underscored(of.of.Path), true
-	op.Access = rights.AccessOf(k.Service, op.Path, "read")
+	op := of.at(of.path+"/"+k.Singular, "get_"+of.of.Singular+"_"+k.Singular, k.readOperation())
 	op.Summary = "Read the " + rest.Reading(k.Words, k.Singular) + " of " + k.One(of.of.Singular)
 	k.below[op.Path] = func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (string, error) {
 		args := &query.Arguments{}
@@ -192,29 +197,26 @@ func (k *CollectionOf[T]) oneBelow(of place) rest.Operation {
 
 // createBelow returns the operation that makes an object for the one at a place, in its tenant: POST {place}/{collection}. join links them.
 func (k *CollectionOf[T]) createBelow(of place, path string, join func(ctx context.Context, c store.Conn, r *rest.Request, o, made any) error) rest.Operation {
-	return rest.Operation{
-		Method: http.MethodPost, Path: path, Access: rights.AccessOf(k.Service, path, "create"), ID: "create_" + of.of.Singular + "_" + k.Singular,
-		Tag: declaration.Underscored(of.of.Path), Summary: "Create " + k.One(k.Singular) + " for " + k.One(of.of.Singular),
-		Body: k.Schema, Success: k.Style.CreateStatus, Reply: k.Schema, Statuses: []int{404}, Tenanted: true,
-		Tagged: true, Located: k.Style.Location,
-		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			return k.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-				o, err := of.find(ctx, c, r, change.Tenant)
-				if err == nil {
-					err = rights.NotDenied(r, rights.AccessOf(k.Service, "/"+k.Path, "create"))
-				}
-				if err != nil {
-					return err
-				}
-				change.Tenant = of.of.TenantOf(o)
-				if err := k.Insert(ctx, c, change); err != nil {
-					return err
-				}
-				if err := join(ctx, c, r, o, change.New); err != nil {
-					return err
-				}
-				return k.LoadAll(ctx, c, change.Tenant, []T{change.New})
-			})
-		},
+	op := of.at(path, "create_"+of.of.Singular+"_"+k.Singular, k.createOperation())
+	op.Summary += " for " + k.One(of.of.Singular)
+	op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		return k.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
+			o, err := of.find(ctx, c, r, change.Tenant)
+			if err == nil {
+				err = rights.NotDenied(r, rights.AccessOf(k.Service, "/"+k.Path, "create"))
+			}
+			if err != nil {
+				return err
+			}
+			change.Tenant = of.of.TenantOf(o)
+			if err := k.Insert(ctx, c, change); err != nil {
+				return err
+			}
+			if err := join(ctx, c, r, o, change.New); err != nil {
+				return err
+			}
+			return k.LoadAll(ctx, c, change.Tenant, []T{change.New})
+		})
 	}
+	return op
 }
