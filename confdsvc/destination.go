@@ -242,7 +242,7 @@ func checkDestinations(e *crud.Engine) {
 	}
 	for _, k := range slices.Concat(destinationKinds, funcKeyKinds) {
 		for _, r := range k.refs {
-			if table, _ := e.Declared(r.path); table == "" {
+			if e.Declared(r.path) == nil {
 				panic(fmt.Sprintf("the destination %s leads to %s, which nobody declares", k.name, r.path))
 			}
 		}
@@ -635,8 +635,7 @@ func (d *Destination) columnsOf(ctx context.Context, c store.Conn, e *crud.Engin
 			return nil, nil, err
 		}
 		if !known {
-			_, title := e.Declared(r.path)
-			return nil, nil, missing(r, title, value)
+			return nil, nil, missing(r, e.Declared(r.path).Title, value)
 		}
 		columns, values = append(columns, r.key), append(values, value)
 	}
@@ -670,7 +669,7 @@ func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, e *crud.
 		Value *string `db:"value"`
 	}
 	to := k.refs[0]
-	table, _ := e.Declared(to.path)
+	table := e.Declared(to.path).Table
 	keys := make([]any, len(destinations))
 	for i, d := range destinations {
 		keys[i], _ = to.value(d)

@@ -51,13 +51,9 @@ func (k *CollectionOf[T]) checkRefs(ctx context.Context, c store.Conn, change *d
 // refer returns the tenant that owns the object to which a column's value refers.
 func (e *Engine) refer(ctx context.Context, c store.Conn, col declaration.Column, scope string, value any) (string, error) {
 	path, name, _ := strings.Cut(col.Ref, ".")
-	t, ok := e.byPath[path]
-	if !ok {
-		return "", fmt.Errorf("the column %s refers to %s, which is not declared", col.Name, path)
-	}
-	of := t.entity()
-	if !of.Has(name) {
-		return "", fmt.Errorf("the column %s refers to %s, which has no column %s", col.Name, path, name)
+	of := e.Declared(path)
+	if of == nil || !of.Has(name) {
+		return "", fmt.Errorf("the column %s refers to %s, which is not declared", col.Name, col.Ref)
 	}
 	owner, err := transaction.Remember(ctx, of.Table, fmt.Sprint(name, " ", scope, " ", value), func() (string, error) {
 		return store.Get[string](ctx, c, "SELECT CAST("+of.Owner+" AS text) FROM "+of.Table+" WHERE "+name+" = $1 AND "+
@@ -141,22 +137,17 @@ func (e *Engine) Unname(ctx context.Context, c store.Conn, r *rest.Request, name
 	return nil
 }
 
-// Declared returns the table of a path's collection, and what an object of it is called in refusals: both "" if it is not declared.
-func (e *Engine) Declared(path string) (table, title string) {
+// Declared returns what the objects of a path's collection are, or nil.
+func (e *Engine) Declared(path string) *declaration.Entity {
 	if t, ok := e.byPath[path]; ok {
-		return t.entity().Table, t.entity().Title
+		return t.entity()
 	}
-	return "", ""
+	return nil
 }
 
-// Has reports whether a tenant itself owns an object whose column has this value. It returns false if the collection is not
-// declared.
+// Has reports whether a tenant itself owns an object of a path's collection whose column has this value.
 func (e *Engine) Has(ctx context.Context, c store.Conn, tenantUUID, path, column string, value any) (bool, error) {
-	t, ok := e.byPath[path]
-	if !ok {
-		return false, nil
-	}
-	of := t.entity()
+	of := e.Declared(path)
 	n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+of.Table+" WHERE "+column+" = $1 AND "+of.Owner+" = $2", value, tenantUUID)
 	return n > 0, err
 }
