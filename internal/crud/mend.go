@@ -66,19 +66,49 @@ const mendedAtOnce = 500
 
 // mend is [Engine.Mend] of one collection.
 func (k *CollectionOf[T]) mend(ctx context.Context, c store.Conn, how mender) error {
-	written, key, after, args := k.written(), k.Keys[0], "", []any(nil)
+	var columns [][]int
+	for _, col := range k.Columns {
+		if !col.Generated && !col.Computed && col.Of == "" && col.Name != k.Owner {
+			columns = append(columns, col.Index)
+		}
+	}
+	written, key, after, args := written(k.Schema, columns), k.Keys[0], "", []any(nil)
 	for {
 		objects, err := k.Rows(ctx, c, fmt.Sprintf("%[1]s IN (SELECT %[1]s FROM %[2]s%[3]s ORDER BY %[1]s LIMIT %[4]d)", key, k.Table, after, mendedAtOnce), args...)
 		if err != nil || len(objects) == 0 {
 			return err
 		}
 		for _, o := range objects {
-			if err := (&mending[T]{k: k, mender: how, c: c, written: written, o: o}).run(ctx); err != nil {
+			if err := (&mending[T]{k: k, mender: how, c: c, written: written, o: o, to: declaration.Cloned(o)}).run(ctx); err != nil {
 				return err
 			}
 		}
 		after, args = " WHERE "+key+" > $1", []any{k.Key(objects[len(objects)-1])}
 	}
+}
+
+// written returns the schema of what clients write of these fields of an object, where a struct of columns is written as a part.
+func written(s *rest.Schema, columns [][]int) *rest.Schema {
+	out := *s
+	out.Properties, out.Check = nil, nil
+	for _, p := range s.Properties {
+		p.Required = false
+		var inside [][]int
+		for _, index := range columns {
+			if n := len(p.Index()); n > 0 && len(index) >= n && slices.Equal(index[:n], p.Index()) {
+				inside = append(inside, index[n:])
+			}
+		}
+		switch {
+		case len(inside) == 0:
+		case len(inside[0]) == 0:
+			out.Properties = append(out.Properties, p)
+		default:
+			p.Schema, p.ReadOnly = written(p.Schema, inside), false
+			out.Properties = append(out.Properties, p)
+		}
+	}
+	return &out
 }
 
 // mend gives links null, the default or the least value instead of what the schema of their attributes refuses.
@@ -155,102 +185,59 @@ func (r *DeclaredRelation) mendColumn(ctx context.Context, c store.Conn, tell fu
 	return nil
 }
 
-// writtenColumn is a column that clients write, with the path of its attribute.
-type writtenColumn struct {
-	declaration.Column
-	path   string
-	schema *rest.Schema
-}
-
-// written returns the columns that clients write.
-func (k *CollectionOf[T]) written() (out []writtenColumn) {
-	for _, col := range k.Columns {
-		if col.Generated || col.Computed || col.Of != "" || col.Name == k.Owner {
-			continue
-		}
-		names, of := []string{}, k.Of
-		for _, i := range col.Index {
-			f := of.Field(i)
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-				names = append(names, name)
-			}
-			of = f.Type
-		}
-		if len(names) == 0 {
-			continue
-		}
-		schema := k.Schema
-		for i, name := range names {
-			p := schema.Property(name)
-			if p == nil || p.ReadOnly && (i > 0 || len(names) == 1) { // a struct of columns is written as a part
-				schema = nil
-				break
-			}
-			schema = p.Schema
-		}
-		if schema != nil {
-			out = append(out, writtenColumn{col, strings.Join(names, "."), schema})
-		}
-	}
-	return out
-}
-
 // mending is the mending of one object.
 type mending[T declaration.Pointer] struct {
 	k *CollectionOf[T] // not embedded: each of its hundreds of methods would be compiled twice more for each resource
 	mender
-	c       store.Conn
-	written []writtenColumn
-	o       T
-	// gone: nothing more can be mended. deleted: and the object is no more.
-	gone, deleted bool
+	c store.Conn
+	// written is the schema of what clients write of the columns, and body the object in its form.
+	written *rest.Schema
+	body    map[string]any
+	// o is the object as it is stored, and to what it becomes. changed are the columns that differ, and done is what is told then.
+	o, to   T
+	changed []declaration.Column
+	done    []Mended
 }
 
 // run mends what the schema refuses, and then what only hooks know.
 func (m *mending[T]) run(ctx context.Context) error {
-	for i := range m.written {
-		for {
-			faults, err := m.faults(&m.written[i])
-			if err == nil && len(faults) > 0 {
-				err = m.correct(ctx, &m.written[i], faults[0])
+	m.body = make(map[string]any, len(m.written.Properties))
+	for i := range m.written.Properties { // and not the object: some are shown otherwise
+		p := &m.written.Properties[i]
+		text, err := rest.Marshal(reflect.ValueOf(m.o).Elem().FieldByIndex(p.Index()).Interface())
+		if err != nil {
+			return err
+		}
+		if m.body[p.Name], err = rest.ParseJSON(text); err != nil {
+			return err
+		}
+	}
+	for refusals := 0; refusals <= len(m.k.Columns); { // each time an attribute less
+		var fault apierr.Field
+		if faults := m.written.Validate("", m.body); len(faults) > 0 {
+			fault = faults[0]
+		} else if !m.hooks(m.k.Path) {
+			return m.store(ctx)
+		} else {
+			err := m.refusal(ctx)
+			if err == nil {
+				return m.store(ctx)
 			}
-			if err != nil || m.gone {
+			refused := apierr.As(err)
+			if refused == nil || refused.Kind >= apierr.Internal {
 				return err
 			}
-			if len(faults) == 0 {
-				break
+			refusals++
+			fault = apierr.Field{Message: refused.Message}
+			if len(refused.About) > 0 {
+				fault.Name = refused.About[0]
+			}
+			if len(refused.Fields) > 0 {
+				fault = refused.Fields[0]
 			}
 		}
-	}
-	if !m.hooks(m.k.Path) {
-		return nil
-	}
-	return m.runHooks(ctx)
-}
-
-// runHooks mends what the references and the hook of the resource refuse.
-func (m *mending[T]) runHooks(ctx context.Context) error {
-	for range len(m.written) + 1 { // each time an attribute less
-		err := m.refusal(ctx)
-		refused := apierr.As(err)
-		if refused == nil || refused.Kind >= apierr.Internal {
-			return err
-		}
-		fault := apierr.Field{Message: refused.Message}
-		if len(refused.About) > 0 {
-			fault.Name = refused.About[0]
-		}
-		if len(refused.Fields) > 0 {
-			fault = refused.Fields[0]
-		}
-		at := slices.IndexFunc(m.written, func(w writtenColumn) bool {
-			return w.path == fault.Name || strings.HasPrefix(fault.Name, w.path+"[") || strings.HasPrefix(fault.Name, w.path+".")
-		})
-		if at < 0 {
+		if !m.correct(fault) {
 			return m.drop(ctx, fault)
-		}
-		if err := m.correct(ctx, &m.written[at], fault); err != nil || m.gone {
-			return err
 		}
 	}
 	return m.drop(ctx, apierr.Field{Message: "It is refused whatever it has"})
@@ -258,7 +245,7 @@ func (m *mending[T]) runHooks(ctx context.Context) error {
 
 // refusal returns what the references and the hook of the resource refuse.
 func (m *mending[T]) refusal(ctx context.Context) error {
-	change := &declaration.Change[T]{Request: m.request, New: m.o, Tenant: m.k.TenantOf(m.o)}
+	change := &declaration.Change[T]{Request: m.request, New: m.to, Tenant: m.k.TenantOf(m.o)}
 	if err := m.k.checkRefs(ctx, m.c, change, slices.Concat(m.k.OwnerRefs, m.k.Refs)); err != nil {
 		return err
 	}
@@ -268,64 +255,65 @@ func (m *mending[T]) refusal(ctx context.Context) error {
 	return m.k.validate(ctx, m.c, change)
 }
 
-func (m *mending[T]) faults(w *writtenColumn) ([]apierr.Field, error) {
-	value, err := m.value(w)
-	if err != nil {
-		return nil, err
-	}
-	return w.schema.Validate(w.path, value), nil
-}
-
-// value returns the value of a column in the form of ParseJSON.
-func (m *mending[T]) value(w *writtenColumn) (any, error) {
-	field := reflect.ValueOf(m.o).Elem().FieldByIndex(w.Index)
-	if field.Kind() == reflect.Pointer {
-		if field.IsNil() {
-			return nil, nil
+// attribute returns the attribute of a column that a path leads to or into, with its column, the object that has it, and the rest of the path.
+func (m *mending[T]) attribute(path string) (p *rest.Property, col declaration.Column, of map[string]any, rest string) {
+	of = m.body
+	var index []int
+	for s := m.written; of != nil; s = p.Schema {
+		name := path
+		if end := strings.IndexAny(path, ".["); end >= 0 {
+			name = path[:end]
 		}
-		field = field.Elem()
+		if p = s.Property(name); p == nil {
+			return nil, col, nil, ""
+		}
+		path, index = path[len(name):], append(index, p.Index()...)
+		if at := slices.IndexFunc(m.k.Columns, func(col declaration.Column) bool { return slices.Equal(col.Index, index) }); at >= 0 {
+			return p, m.k.Columns[at], of, path
+		}
+		of, _ = of[name].(map[string]any)
+		path = strings.TrimPrefix(path, ".")
 	}
-	switch {
-	case field.Kind() == reflect.String && field.Type().NumMethod() == 0:
-		return field.String(), nil
-	case field.Kind() == reflect.Bool:
-		return field.Bool(), nil
-	case field.CanInt() && field.Type().PkgPath() != "time":
-		return json.Number(strconv.FormatInt(field.Int(), 10)), nil
-	}
-	text, err := rest.Marshal(field.Interface())
-	if err != nil {
-		return nil, err
-	}
-	return rest.ParseJSON(text)
+	return nil, col, nil, ""
 }
 
-// correct does what can be done about a fault.
-func (m *mending[T]) correct(ctx context.Context, w *writtenColumn, fault apierr.Field) error {
-	value, err := m.value(w)
-	if err != nil {
-		return err
+// correct does what can be done about a fault, if anything can but to drop the object.
+func (m *mending[T]) correct(fault apierr.Field) bool {
+	p, col, of, path := m.attribute(fault.Name)
+	if p == nil || slices.Contains(m.k.Keys, col.Name) { // by which other rows name the object
+		return false
 	}
-	field := reflect.ValueOf(m.o).Elem().FieldByIndex(w.Index)
-	var standard any
-	hasStandard := w.schema.Default != nil && json.Unmarshal(w.schema.Default, &standard) == nil
-	without, partly := withoutPart(value, strings.TrimPrefix(fault.Name, w.path))
-	partly = partly && (w.schema.Items == nil || w.schema.Items.Property("destination") == nil) // whose rows are by the item's place
+	value, s := of[p.Name], p.Schema
+	standard, err := rest.ParseJSON(s.Default)
+	hasStandard := s.Default != nil && err == nil
+	without, partly := withoutPart(value, path)
+	partly = partly && (s.Items == nil || s.Items.Property("destination") == nil) // whose rows are by the item's place
 	text, isText := value.(string)
+	var done string
 	switch {
-	case m.fixedKey(w):
 	case partly:
-		return m.set(ctx, w, without, fault, "without it")
-	case value != nil && w.schema.Nullable && !w.schema.NullIsDefault && field.Kind() == reflect.Pointer:
-		return m.set(ctx, w, nil, fault, "null")
+		of[p.Name], done = without, "without it"
+	case value != nil && s.Nullable && !s.NullIsDefault && m.k.Of.FieldByIndex(col.Index).Type.Kind() == reflect.Pointer:
+		of[p.Name], done = nil, "null"
 	case hasStandard && !reflect.DeepEqual(fmt.Sprint(standard), fmt.Sprint(value)):
-		return m.set(ctx, w, standard, fault, string(w.schema.Default))
-	case isText && isName(w.Name) && len(w.schema.Validate(w.path, m.like(w, text))) == 0:
-		return m.set(ctx, w, m.like(w, text), fault, strconv.Quote(m.like(w, text)))
-	case isText && w.schema.MaxLength != nil && len([]rune(text)) > *w.schema.MaxLength:
-		return m.set(ctx, w, string([]rune(text)[:*w.schema.MaxLength]), fault, "cut")
+		of[p.Name], done = standard, string(s.Default)
+	case isText && isName(col.Name) && len(s.Validate("", like(s, text))) == 0:
+		of[p.Name], done = like(s, text), strconv.Quote(like(s, text))
+	case isText && s.MaxLength != nil && len([]rune(text)) > *s.MaxLength:
+		of[p.Name], done = string([]rune(text)[:*s.MaxLength]), "cut"
+	default:
+		return false
 	}
-	return m.drop(ctx, fault)
+	top, _, _ := strings.Cut(fault.Name, ".")
+	top, _, _ = strings.Cut(top, "[")
+	if m.written.Object(map[string]any{top: m.body[top]}).Into(m.to) != nil {
+		return false
+	}
+	if declaration.ColumnNamed(m.changed, col.Name) == nil {
+		m.changed = append(m.changed, col)
+	}
+	m.done = append(m.done, m.mended(fault, done))
+	return true
 }
 
 // isName reports whether a column names objects to people alone.
@@ -333,9 +321,9 @@ func isName(column string) bool {
 	return column == "name" || column == "label" || column == "firstname"
 }
 
-// like returns a name that is as much as possible like one that is refused.
-func (m *mending[T]) like(w *writtenColumn, name string) string {
-	accepted := func(text string) bool { return len(w.schema.Validate(w.path, text)) == 0 }
+// like returns a name that is as much as possible like one that a schema refuses.
+func like(s *rest.Schema, name string) string {
+	accepted := func(text string) bool { return len(s.Validate("", text)) == 0 }
 	var out strings.Builder
 	for _, r := range name {
 		plain := store.Fold(string(r))
@@ -350,14 +338,11 @@ func (m *mending[T]) like(w *writtenColumn, name string) string {
 		}
 	}
 	runes := []rune(out.String())
-	if most := w.schema.MaxLength; most != nil && len(runes) > *most {
+	if most := s.MaxLength; most != nil && len(runes) > *most {
 		runes = runes[:*most]
 	}
 	return strings.TrimSpace(string(runes))
 }
-
-// fixedKey reports whether other rows name the object by the column.
-func (m *mending[T]) fixedKey(w *writtenColumn) bool { return slices.Contains(m.k.Keys, w.Name) }
 
 // withoutPart returns a list or an object without the part of it that a path begins with: "[2].exten", ".name".
 func withoutPart(value any, path string) (any, bool) {
@@ -378,38 +363,26 @@ func withoutPart(value any, path string) (any, bool) {
 	return nil, false
 }
 
-// set stores another value of a column.
-func (m *mending[T]) set(ctx context.Context, w *writtenColumn, value any, fault apierr.Field, done string) error {
-	text, err := rest.Marshal(value)
-	if err != nil {
-		return err
+// store writes what was corrected, and tells of it.
+func (m *mending[T]) store(ctx context.Context) error {
+	if len(m.changed) == 0 {
+		return nil
 	}
-	field := reflect.ValueOf(m.o).Elem().FieldByIndex(w.Index)
-	before := reflect.New(field.Type()).Elem()
-	before.Set(field)
-	field.SetZero()
-	if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
-		return err
-	}
-	args := &query.Arguments{}
-	stored := args.Add(field.Interface())
-	err = store.Attempt(ctx, m.c, func() error {
-		_, err := m.c.Exec(ctx, "UPDATE "+m.k.Table+" SET "+w.Name+" = "+stored+" WHERE "+m.k.Itself(m.o, args), args.Values...)
-		return err
-	})
+	err := store.Attempt(ctx, m.c, func() error { return m.k.writeColumns(ctx, m.c, m.to, m.changed) })
 	if _, broken := errors.AsType[*store.ConstraintError](err); broken {
-		field.Set(before)
-		return m.drop(ctx, fault)
+		last := m.done[len(m.done)-1]
+		return m.drop(ctx, apierr.Field{Name: last.Attribute, Message: last.Fault})
 	}
-	if err != nil {
-		return err
+	for _, done := range m.done {
+		if err == nil {
+			err = m.tell(done)
+		}
 	}
-	return m.say(fault, done)
+	return err
 }
 
 // drop deletes the object, and with it what is only its own. One that others need stays.
 func (m *mending[T]) drop(ctx context.Context, fault apierr.Field) error {
-	m.gone = true
 	args := &query.Arguments{}
 	where := m.k.Itself(m.o, args)
 	err := store.Attempt(ctx, m.c, func() error {
@@ -417,27 +390,28 @@ func (m *mending[T]) drop(ctx context.Context, fault apierr.Field) error {
 		return err
 	})
 	if _, broken := errors.AsType[*store.ConstraintError](err); broken {
-		return m.say(fault, "kept, since others need it: change it")
+		return m.tell(m.mended(fault, "kept, since others need it: change it"))
 	}
 	if err != nil {
 		return err
 	}
-	m.deleted = true
-	return m.say(fault, "left out")
+	gone := m.mended(fault, "left out")
+	gone.Deleted = true
+	return m.tell(gone)
 }
 
-func (m *mending[T]) say(fault apierr.Field, done string) error {
+func (m *mending[T]) mended(fault apierr.Field, done string) Mended {
 	name := ""
 	for _, col := range []string{"name", "label", "firstname", "username", "exten", "number", "interface"} {
 		if !m.k.Has(col) || m.k.Column(col).Virtual {
 			continue
 		}
-		if value := reflect.Indirect(reflect.ValueOf(m.o).Elem().FieldByIndex(m.k.Column(col).Index)); value.IsValid() && name == "" {
+		if value := reflect.Indirect(reflect.ValueOf(m.to).Elem().FieldByIndex(m.k.Column(col).Index)); value.IsValid() && name == "" {
 			name = fmt.Sprint(value.Interface())
 		}
 	}
-	return m.tell(Mended{
+	return Mended{
 		Table: m.k.Table, Tenant: m.k.TenantOf(m.o), Object: strings.TrimSpace(m.k.Singular + " " + fmt.Sprint(m.k.Key(m.o)) + " " + name),
-		Attribute: fault.Name, Fault: cmp.Or(fault.Message, "It is refused"), Done: done, Deleted: m.deleted,
-	})
+		Attribute: fault.Name, Fault: cmp.Or(fault.Message, "It is refused"), Done: done,
+	}
 }

@@ -502,16 +502,21 @@ func (k *CollectionOf[T]) keepFixed(_ context.Context, _ store.Conn, change *dec
 
 // writeChanges writes the columns that differ. Fixed columns never do.
 func (k *CollectionOf[T]) writeChanges(ctx context.Context, c store.Conn, change *declaration.Change[T]) error {
-	args, after := &query.Arguments{}, reflect.ValueOf(change.New).Elem()
+	return k.writeColumns(ctx, c, change.New, k.changed(change.Old, change.New))
+}
+
+// writeColumns writes some columns of an object.
+func (k *CollectionOf[T]) writeColumns(ctx context.Context, c store.Conn, o T, columns []declaration.Column) error {
+	args, values := &query.Arguments{}, reflect.ValueOf(o).Elem()
 	var sets []string
-	for _, col := range k.changed(change.Old, change.New) {
-		sets = append(sets, col.Name+" = "+args.Add(after.FieldByIndex(col.Index).Interface()))
+	for _, col := range columns {
+		sets = append(sets, col.Name+" = "+args.Add(values.FieldByIndex(col.Index).Interface()))
 	}
 	if len(sets) == 0 {
 		return nil
 	}
 	transaction.MemoryOf(ctx).Changed(k.Table)
-	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.Itself(change.Old, args), args.Values...)
+	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.Itself(o, args), args.Values...)
 	return err
 }
 
