@@ -99,6 +99,28 @@ func TestBulk(t *testing.T) {
 		if o := c.Get("/groups/" + group).Object(); o["label"] != "Sales team" || !strings.Contains(fmt.Sprint(o["members"]), u.Text("uuid")) {
 			t.Errorf("%v", o)
 		}
+		// Its body has attributes of what one before it has answered, wherever they are in it; other texts stay as they are.
+		nested := c.Do(http.MethodPost, "/bulk", bulk(
+			create("/contexts", object{"label": "From {0.name}", "type": "incall", "incall_ranges": []any{object{"start": "555", "end": "555"}}}),
+			create("/incalls?recursive=true", object{"destination": object{"type": "none"}, "description": "{0.name} x", "extensions": []any{object{"exten": "555", "context": "{0.name}"}}}),
+			create("/contexts", object{"label": "Around"}),
+			object{"method": "PUT", "path": "{2}/contexts", "body": object{"contexts": []any{object{"id": "{0.id}"}}}},
+		)).Want(http.StatusOK).Object()["results"].([]any)
+		within := object(nested[0].(map[string]any)["body"].(map[string]any))
+		if got := fmt.Sprint(nested[1]); within["label"] != "From {0.name}" || !strings.Contains(got, "context:"+within.Text("name")) || !strings.Contains(got, "description:{0.name} x") {
+			t.Errorf("made is %v with %s", within, got)
+		}
+		if around := c.Get("/contexts?label=Around").List().Items[0]; !strings.Contains(fmt.Sprint(around["contexts"]), "label:From {0.name}") {
+			t.Errorf("around it is %v", around)
+		}
+		for _, text := range []string{"{1.name}", "{2.name}", "{0.nothing}"} {
+			refused := c.Do(http.MethodPost, "/bulk", bulk(create("/contexts", object{"label": "x"}), create("/extensions", object{"exten": "1", "context": text}))).Want(http.StatusBadRequest)
+			refused.Says("operations[1]: Input Error - The body names " + text[3:len(text)-1] + " of what operations[" + text[1:2] + "] has answered, and it has answered no such before")
+		}
+		if messages := said(t, c.Do(http.MethodPost, "/bulk", bulk(create("/contexts", object{"label": 1}), create("/extensions", object{"exten": "1", "context": "{0.name}"}))).
+			Want(http.StatusBadRequest)); len(messages) != 1 || !strings.HasPrefix(messages[0], "operations[0]: ") {
+			t.Errorf("what names an attribute of an object that was refused says more than that: %q", messages)
+		}
 		for _, path := range []string{"{1}", "{2}/fallbacks", "{0}/fallbacks", user + "/agents/{1}"} {
 			c.Do(http.MethodPost, "/bulk", bulk(object{"method": "PUT", "path": user, "body": object{}}, object{"method": "PUT", "path": path, "body": object{}})).
 				Want(http.StatusBadRequest).Says("operations[1]: Input Error - The path names what operations[" + path[strings.Index(path, "{")+1:][:1] + "] has made, and it has made nothing before")

@@ -60,7 +60,8 @@ func (e *Runner) Bulk() rest.Operation {
 		Method: http.MethodPost, Path: "/bulk", Access: e.Service + ".bulk.create", ID: "create_bulk", Tag: "bulk",
 		Summary: "Do several operations in one transaction",
 		Description: fmt.Sprintf("At most %d, all in the tenant of this request. Each also needs the access that it needs by itself. "+
-			"`{0}` at the beginning of a path is that of what the first has made, and further on its key. "+
+			"`{0}` at the beginning of a path is that of what the first has made, and further on its key; "+
+			"a text `{0.name}` of a body is the attribute `name` of what the first has answered. "+
 			"If one is refused, nothing is changed; each message then begins with the operation's position, and the status is that of "+
 			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
 		Query:   []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
@@ -116,10 +117,11 @@ func (e *Runner) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun, erro
 	run := &bulkRun{engine: e, request: r, asked: asked.Operations, dry: r.Bool("dry_run") || asked.DryRun}
 	run.begun = make([]begunOperation, len(run.asked))
 	for i := range run.asked {
-		if made.MatchString(run.asked[i].Path) {
-			continue // its path is known once that is made
+		body, err := rest.Marshal(run.asked[i].Body)
+		if err != nil || made.MatchString(run.asked[i].Path) || answered.Match(body) {
+			continue // what it is on is known once that is made
 		}
-		one, err := run.nest(&run.asked[i])
+		one, err := run.nest(&run.asked[i], body)
 		if err != nil || one.Op().Preload == nil {
 			continue // the transaction refuses it in its turn
 		}
@@ -195,27 +197,37 @@ func (b *bulkRun) refuse(i int, refusal *apierr.Error) {
 }
 
 // nest returns the request that is one operation.
-func (b *bulkRun) nest(asked *BulkOperation) (*rest.Request, error) {
+func (b *bulkRun) nest(asked *BulkOperation, body []byte) (*rest.Request, error) {
 	nested := rest.Nested{Method: asked.Method, Path: asked.Path}
 	if asked.IfMatch != nil {
 		nested.IfMatch = *asked.IfMatch
 	}
 	if asked.Body != nil {
-		var err error
-		if nested.Body, err = rest.Marshal(asked.Body); err != nil {
-			return nil, err
-		}
+		nested.Body = body
 	}
 	return b.request.Nest(nested)
+}
+
+// resolved returns the request that is the operation at a position, with what those before it have made.
+func (b *bulkRun) resolved(i int) (*rest.Request, error) {
+	asked := b.asked[i]
+	body, err := rest.Marshal(asked.Body)
+	if err != nil {
+		return nil, err
+	}
+	if asked.Path, err = b.resolve(asked.Path, i); err != nil {
+		return nil, err
+	}
+	if body, err = b.fill(body, i); err != nil {
+		return nil, err
+	}
+	return b.nest(&asked, body)
 }
 
 func (b *bulkRun) one(ctx context.Context, i int) (result BulkResult, err error) {
 	r := b.begun[i].request
 	if r == nil {
-		asked := b.asked[i]
-		if asked.Path, err = b.resolve(asked.Path, i); err == nil {
-			r, err = b.nest(&asked)
-		}
+		r, err = b.resolved(i)
 	} else {
 		err = b.begun[i].err
 	}
@@ -243,6 +255,9 @@ func (b *bulkRun) one(ctx context.Context, i int) (result BulkResult, err error)
 // made is what another operation has made, in the path of one: at the beginning its path, and further on its key.
 var made = regexp.MustCompile(`(^|/)\{(\d{1,2})\}([/?]|$)`)
 
+// answered is an attribute of what another operation has answered, as a text of the body of one.
+var answered = regexp.MustCompile(`"\{(\d{1,2})\.([a-z_]+)\}"`)
+
 // errUnmade says that an operation is on what another would have made, which was refused. That tells the client enough.
 var errUnmade = errors.New("it was not made")
 
@@ -252,18 +267,51 @@ func (b *bulkRun) resolve(asked string, i int) (string, error) {
 	if at == nil {
 		return asked, nil
 	}
-	n, err := strconv.Atoi(asked[at[4]:at[5]])
-	if err == nil && n < i && b.results[n].Status == 0 {
-		return "", errUnmade
+	earlier, err := b.before(i, asked[at[4]:at[5]])
+	if err != nil {
+		return "", err
 	}
-	if err != nil || n >= i || b.results[n].Location == nil {
+	if earlier == nil || earlier.Location == nil {
 		return "", apierr.New(apierr.Invalid, "The path names what operations[%s] has made, and it has made nothing before", asked[at[4]:at[5]])
 	}
-	place := strings.TrimPrefix(*b.results[n].Location, b.engine.Prefix)
+	place := strings.TrimPrefix(*earlier.Location, b.engine.Prefix)
 	if at[3] > 0 {
 		place = path.Base(place)
 	}
 	return asked[:at[3]] + place + asked[at[6]:], nil
+}
+
+// fill returns the body of the operation at a position, with the attributes of what those before it have answered.
+func (b *bulkRun) fill(body []byte, i int) (_ []byte, err error) {
+	filled := answered.ReplaceAllFunc(body, func(text []byte) []byte {
+		name := answered.FindSubmatch(text)
+		earlier, unmade := b.before(i, string(name[1]))
+		answer := map[string]json.RawMessage{}
+		if earlier != nil {
+			_ = json.Unmarshal(earlier.Body, &answer) // what is no object has no attributes
+		}
+		value, is := answer[string(name[2])]
+		switch {
+		case unmade != nil:
+			err = unmade
+		case !is && err == nil:
+			err = apierr.New(apierr.Invalid, "The body names %s of what operations[%s] has answered, and it has answered no such before", name[2], name[1])
+		}
+		return value
+	})
+	return filled, err
+}
+
+// before returns the result of an operation before the one at a position, by its number; nil, if it is not before.
+func (b *bulkRun) before(i int, number string) (*BulkResult, error) {
+	n, err := strconv.Atoi(number)
+	if err != nil || n >= i {
+		return nil, nil
+	}
+	if b.results[n].Status == 0 {
+		return nil, errUnmade
+	}
+	return &b.results[n], nil
 }
 
 // header returns a header of a reply, or nil.
