@@ -122,7 +122,7 @@ func TestConsolePlacesRefusals(t *testing.T) {
 	o.until(`document.querySelector('main select')`, "no call can be made")
 	o.script(t, `((s) => { s.value = 'extension'; s.dispatchEvent(new Event('change')); })([...document.querySelectorAll('main select')].find((s) => [...s.options].some((o) => o.value === 'extension'))), ''`)
 	o.enter("Number", "1042")
-	o.enter("Context", "Ins")
+	o.enter("Dialling area", "Ins")
 	o.until(`[...document.querySelectorAll('main datalist option')].some((o) => o.value === 'Inside')`, "the context is not suggested")
 	o.hit("ide")
 	o.press("Create")
@@ -190,8 +190,8 @@ func TestConsoleFormsFollowTheDefinition(t *testing.T) {
 		page, title   string
 		with, without []string
 	}{
-		{"#/confd/contexts/+new", "Create a context", []string{",Name *,"}, []string{"UUID", "Internal name"}},
-		{"#/confd/extensions/+new", "Create an extension", []string{",Number *,"}, []string{"Out of use"}},
+		{"#/confd/contexts/+new", "Create a dialling area", []string{",Name *,"}, []string{"UUID", "Internal name"}},
+		{"#/confd/extensions/+new", "Create a number", []string{",Number *,"}, []string{"Out of use"}},
 		{"#/auth/users/+new", "Create a user", []string{",Password,", ",User name,"}, []string{"UUID"}},
 		{"#/auth/users/" + login, "grace", []string{",User name,"}, []string{",Password", "E-mail address", "UUID"}},
 		{"#/auth/groups/+new", "Create a group", []string{",Slug,"}, []string{"UUID"}},

@@ -64,7 +64,7 @@ func TestConsoleReadsWell(t *testing.T) {
 	o.goTo("#/confd/groups/"+sales, "Sales")
 	o.until(`[...document.querySelectorAll('details.part > summary[data-has]')].map((s) => s.textContent + ': ' + s.dataset.has).join().includes('Numbers that are members: 1015')`, "a folded part does not tell what it has")
 	part("Numbers that are members", "input")
-	values("Context", "Inside")
+	values("Dialling area", "Inside")
 	o.goTo("#/confd/users/"+ada.Text("uuid"), "Ada Lovelace")
 	part("Groups", "input")
 	values("Group", "Sales")
@@ -98,7 +98,7 @@ func TestConsoleReadsWell(t *testing.T) {
 	labels("First line,Second line,ZIP code,City,State,Country")
 	o.goTo("#/confd/users/+new", "Create a user")
 	o.script(t, `document.querySelectorAll('main form details').forEach((d) => { d.open = true; }), ''`)
-	labels("Name,Number *,Context *,E-mail,Password")
+	labels("Name,Number *,Dialling area *,E-mail,Password")
 
 	o.goTo("#/sysconfd/exec_request_handlers/+new", "Execute commands of Asterisk, after those that wait already")
 	labels("Commands")

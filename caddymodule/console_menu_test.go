@@ -22,8 +22,8 @@ func TestConsoleMenuSpeaksOfTheWork(t *testing.T) {
 		t.Errorf("there are twice: %s", twice)
 	}
 	for _, step := range []struct{ press, title, marked, beside string }{
-		{"People", "People", "People", "Lines"},
-		{"Groups", "Groups", "Groups", "Pagings"},
+		{"People", "People", "People", "Telephones"},
+		{"Groups", "Groups", "Groups", "Paging groups"},
 		{"Incoming", "Incoming numbers", "Incoming numbers", ""},
 		{"Live", "Telephone system", "Telephone system", "Live reload"},
 		{"Rights", "Logins", "Logins", "Policies"},

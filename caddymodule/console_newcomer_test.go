@@ -75,7 +75,7 @@ func TestConsoleLooksUpWhatWasTypedFast(t *testing.T) {
 		t.Helper()
 		o.until(fmt.Sprintf(`((i) => i && (i.value = %q, i.form.requestSubmit(), true))([...document.querySelectorAll('main form input')].find((i) => i.id.startsWith(%q)))`, text, name), "there is no field %s", name)
 	}
-	o.goTo("#/confd/extensions/+new", "Create an extension")
+	o.goTo("#/confd/extensions/+new", "Create a number")
 	o.enter("Number", "1501")
 	atOnce("context", "Outside")
 	o.until(`document.querySelector('main [aria-invalid=true]')?.id.startsWith('context')`, "a context that is not there is not refused beside its field")
@@ -292,7 +292,7 @@ func TestConsoleTellsWhatIsLeftOut(t *testing.T) {
 	o.press("Live")
 	o.until(`document.querySelector('main h1')?.textContent === 'Telephone system'`, "the page does not open")
 	o.reads("its endpoint has no login")
-	o.until(`document.querySelector('main td a')?.textContent === 'Line bare'`, "the line is not named")
+	o.until(`document.querySelector('main td a')?.textContent === 'Telephone bare'`, "the line is not named")
 	o.press("Apply")
 	o.reads("It has what is stored.")
 	o.reads("Done.")

@@ -122,7 +122,7 @@ func TestConsoleMakesAnIncomingNumber(t *testing.T) {
 	g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada"}`).Want(201)
 	o.press("Incoming")
 	o.press("New incoming number")
-	o.press("Make the context “From outside”")
+	o.press("Make the dialling area “From outside”")
 	o.enter("Number", "4930123456")
 	o.choose("Destination", "user")
 	o.enter("User", "Ada")
@@ -457,7 +457,7 @@ func TestConsoleMakesARouteAndAPaging(t *testing.T) {
 	const confd = "/api/confd/1.1"
 	o.press("Outgoing")
 	o.press("New outgoing route")
-	o.press("Make the context “To the outside”")
+	o.press("Make the dialling area “To the outside”")
 	o.enter("Name", "Everywhere")
 	o.press("Create")
 	o.reads("There is no trunk by which calls could go: make one first.")
@@ -515,8 +515,8 @@ func TestConsoleMakesARouteAndAPaging(t *testing.T) {
 	for _, name := range []string{"Ada", "Bob"} {
 		g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":%q}`, name)).Want(201)
 	}
-	o.goTo("#/confd/pagings", "Pagings")
-	o.press("New number to speak by")
+	o.goTo("#/confd/pagings", "Paging groups")
+	o.press("New paging group")
 	paging := func(number string) {
 		o.enter("Number", number)
 		o.enter("Name", "Warehouse")
@@ -533,7 +533,7 @@ func TestConsoleMakesARouteAndAPaging(t *testing.T) {
 	if made := fmt.Sprint(g.Do(t, "GET", confd+"/pagings", admin, "").List().Items); strings.Count(made, "firstname:Ada") != 1 || strings.Count(made, "firstname:Bob") != 1 {
 		t.Errorf("the paging is %s", made)
 	}
-	o.goTo("#/announcement", "New number to speak by")
+	o.goTo("#/announcement", "New paging group")
 	paging("600")
 	o.reads("600 is taken by Warehouse.")
 	o.clean(t, "while they were made", "400")

@@ -37,7 +37,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.reads("The policy reception was created.")
 
 	// A context, then a user with a telephone and a voicemail.
-	o.goTo("#/confd/contexts/+new", "Create a context")
+	o.goTo("#/confd/contexts/+new", "Create a dialling area")
 	o.enter("Name", "Inside")
 	o.click("main form fieldset button")
 	o.enter("Start", "1000")
@@ -119,7 +119,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.goTo("#/confd/users/"+g.Do(t, "GET", "/api/confd/1.1/users?search=Lovelace", g.admin(t), "").List().Items[0]["uuid"].(string), "Ada Lovelace")
 	o.reads("You may see this, and not change it.")
 	o.until(`((all) => all.length > 5 && all.every((c) => c.disabled))([...document.querySelectorAll('section.whole form :is(input, select, textarea, button)')])`, "what may not be changed can be written")
-	o.goTo("#/confd/lines", "Lines")
+	o.goTo("#/confd/lines", "Telephones")
 	o.reads("To be allowed this, ask an administrator.")
 	o.shoot(t, "8-refused")
 	o.clean(t, "after a refusal", "403")

@@ -36,7 +36,7 @@ type Context struct {
 	Enabled              bool                      `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
-	Contexts []ContextRef `json:"contexts" readOnly:"true" doc:"The contexts."`
+	Contexts []ContextRef `json:"contexts" readOnly:"true"`
 }
 
 // ContextRef is a context as other objects show it.
@@ -51,6 +51,12 @@ const contextIncludes crud.Relation[Context, Context] = "confd_context_include"
 
 func init() {
 	resources = append(resources, declareContexts)
+	words["context"], words["contexts"] = "dialling area", "dialling areas"
+	for name, of := range map[string]string{
+		"user": "for users", "group": "for groups", "queue": "for queues", "conference_room": "for conference rooms", "incall": "from outside",
+	} {
+		words["Context."+name+"_ranges"], helps["Context."+name+"_ranges"] = "numbers "+of, ""
+	}
 	words["Context.type=internal"], words["Context.type=incall"], words["Context.type=outcall"] = "telephones inside", "calls from outside", "calls to the outside"
 	words["Context.type=services"] = "codes"
 }
@@ -59,7 +65,7 @@ func declareContexts(e *crud.Engine) {
 	columns := []string{"id", "description", "name", "label", "type"}
 	crud.Collect(e, crud.Resource[Context]{
 		Path: "contexts", Singular: "context", Param: "context_id", Table: "confd_context", Keys: []string{"id"},
-		About: "Where numbers live: those of users, of groups, of incoming and outgoing calls.",
+		About: "What can be dialled where: the numbers of an area, those of users, of groups, of incoming and outgoing calls, can be dialled in it.",
 		Lists: []string{"label", "type", "user_ranges", "description"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Apart: map[string]func(*Context) []string{
@@ -250,7 +256,7 @@ func freeRanges(e *crud.Engine) {
 	schema := rest.SchemaOf[Range]()
 	e.Add(rest.Operation{
 		Method: http.MethodGet, Path: path, Access: "confd.contexts.{context_id}.ranges.{range_type}.read", ID: "list_contexts_range", Tag: "contexts",
-		Summary: "List the free numbers of a context", Success: http.StatusOK, Reply: rest.ListOf(schema, false), Statuses: []int{404}, Tenanted: true,
+		Summary: "List the free numbers of a dialling area", Success: http.StatusOK, Reply: rest.ListOf(schema, false), Statuses: []int{404}, Tenanted: true,
 		Query: []rest.Parameter{{
 			Name: "availability", Description: "available: without the numbers that are taken; all: with them.",
 			Schema: &rest.Schema{Type: "string", Enum: []string{"available", "all"}},

@@ -71,10 +71,10 @@ func declareDevices(e *crud.Engine) {
 		{"DELETE", "/devices/{device_id}", "delete_device", "Delete a device", nil, never},
 		{"GET", "/devices/{device_id}/autoprov", "reset_device_autoprov", "Set a device up anew", nil, nothing},
 		{"GET", "/devices/{device_id}/synchronize", "synchronize_device", "Let a device read its settings", nil, nothing},
-		{"GET", "/devices/{device_id}/lines", "get_device_line_association", "List the lines of a device", list, nothing},
-		{"GET", "/lines/{line_id}/devices", "get_line_device", "Read the device of a line", device, noneOfLine},
-		{"PUT", "/lines/{line_id}/devices/{device_id}", "associate_line_device", "Give a line a device", nil, never},
-		{"DELETE", "/lines/{line_id}/devices/{device_id}", "dissociate_line_device", "Take the device of a line away", nil, never},
+		{"GET", "/devices/{device_id}/lines", "get_device_line_association", "List the telephones of a device", list, nothing},
+		{"GET", "/lines/{line_id}/devices", "get_line_device", "Read the device of a telephone", device, noneOfLine},
+		{"PUT", "/lines/{line_id}/devices/{device_id}", "associate_line_device", "Give a telephone a device", nil, never},
+		{"DELETE", "/lines/{line_id}/devices/{device_id}", "dissociate_line_device", "Take the device of a telephone away", nil, never},
 	} {
 		action := map[string]string{"GET": "read", "POST": "create", "PUT": "update", "DELETE": "delete"}[is.method]
 		op := rest.Operation{

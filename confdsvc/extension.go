@@ -31,7 +31,7 @@ type Extension struct {
 	Incall     *IncallRef     `json:"incall" readOnly:"true" doc:"The incoming call; null if there is none."`
 	Lines      []LineRef      `json:"lines" readOnly:"true"`
 	Outcall    *OutcallRef    `json:"outcall" readOnly:"true" doc:"The outgoing call; null if there is none."`
-	ParkingLot *ParkingLotRef `json:"parking_lot" readOnly:"true" doc:"The parking lot; null if there is none."`
+	ParkingLot *ParkingLotRef `json:"parking_lot" readOnly:"true" doc:"The parking place; null if there is none."`
 	Queue      *QueueRef      `json:"queue" readOnly:"true" doc:"The queue; null if there is none."`
 }
 
@@ -49,7 +49,7 @@ func declareExtensions(e *crud.Engine) {
 	columns := []string{"exten", "context", "type"}
 	crud.Collect(e, crud.Resource[Extension]{
 		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Counted: true, Keys: []string{"id"},
-		About: "Numbers in contexts.", Lists: []string{"exten", "context", "lines", "group", "incall", "enabled"},
+		About: "Numbers that are dialled, each in an area, and where they lead.", Lists: []string{"exten", "context", "lines", "group", "incall", "enabled"},
 		Order: columns, Search: columns, Filters: columns,
 		Virtual: map[string]string{"type": "SELECT c.type FROM {confd_context} c WHERE c.name = confd_extension.context"},
 		Prepare: enableExtension, Validate: checkExtension, Guard: extensionIsFree,

@@ -17,8 +17,8 @@ type Line struct {
 	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                  *string `db:"name" computed:"true" json:"name" readOnly:"true" doc:"The endpoint's."`
 	Protocol              *string `db:"protocol" computed:"true" json:"protocol" readOnly:"true" example:"sip" doc:"The endpoint's: sip, sccp or custom."`
-	DeviceID              *string `json:"device_id" readOnly:"true" doc:"The telephone that the line is on; null if there is none."`
-	DeviceSlot            int64   `db:"device_slot" computed:"true" json:"device_slot" readOnly:"true" doc:"The place of the line on its telephone."`
+	DeviceID              *string `json:"device_id" readOnly:"true" doc:"The device that the telephone is set up as; null if there is none."`
+	DeviceSlot            int64   `db:"device_slot" computed:"true" json:"device_slot" readOnly:"true" doc:"The place of the telephone on its device."`
 	ProvisioningExtension string  `db:"provisioning_extension" computed:"true" json:"provisioning_extension" readOnly:"true" example:"123456"`
 	Context               string  `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`
 	ProvisioningCode      string  `db:"provisioning_code" json:"provisioning_code" pattern:"^[0-9]{6}$" example:"123456" doc:"Random when it is not sent."`
@@ -84,7 +84,7 @@ func declareLines(e *crud.Engine) {
 	e.Reads(lineProtocols)
 	crud.Collect(e, crud.Resource[Line]{
 		Path: "lines", Singular: "line", Param: "line_id", Table: "confd_line", Counted: true, Keys: []string{"id"},
-		About: "A telephone's place: an endpoint, with its numbers and its user.",
+		About: "Telephones: each has an endpoint, such as a SIP account, its numbers and its user.",
 		Lists: []string{"name", "users", "extensions", "context", "protocol"},
 		Order: columns, Filters: columns, Search: columns,
 		Virtual: map[string]string{

@@ -29,7 +29,7 @@ type PagingUsers struct {
 type keyToPaging struct {
 	keyHref
 
-	PagingID ID `json:"paging_id" required:"true" ref:"pagings.id" doc:"The number of the paging."`
+	PagingID ID `json:"paging_id" required:"true" ref:"pagings.id" doc:"The number of the paging group."`
 }
 
 const (
@@ -40,7 +40,8 @@ const (
 func init() {
 	resources = append(resources, declarePagings)
 	funcKeyKinds = append(funcKeyKinds, kind[keyToPaging]("paging", ""))
-	words["/callers/users"] = "users who may speak"
+	words["paging"], words["pagings"] = "paging group", "paging groups"
+	words["feature=paging"], words["/callers/users"] = "speak to a paging group", "users who may speak"
 }
 
 func declarePagings(e *crud.Engine) {

@@ -56,7 +56,7 @@ func init() {
 	parksAt, parks := kind[KeyParksAt]("park_position", ""), kind[KeyParks]("parking", "")
 	parksAt.check, parks.check = isSlot, hasExtension
 	funcKeyKinds = append(funcKeyKinds, parksAt, parks)
-	words["parkinglot"], words["parkinglots"] = "parking place", "parking places"
+	words["parkinglot"], words["parkinglots"], words["parking_lot"] = "parking place", "parking places", "parking place"
 }
 
 const parkingExtensions crud.Relation[ParkingLot, Extension] = "confd_parkinglot_extension"

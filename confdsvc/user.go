@@ -22,7 +22,7 @@ type User struct {
 	Country               *string `db:"country" computed:"true" json:"country" readOnly:"true"`
 	Language              *string `db:"language" json:"language" format:"locale"`
 	Description           *string `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	CallerID              *string `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names; the lines get it."`
+	CallerID              *string `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names; telephones get it."`
 	OutgoingCallerID      *string `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" example:"anonymous" doc:"default, anonymous or a caller ID."`
 	MobilePhoneNumber     *string `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$" example:"+15551234"`
 	MobileFallbackEnabled bool    `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false" doc:"It rings if the user cannot be reached."`

@@ -37,7 +37,7 @@ type ImportedUser struct {
 	LineID            *int64  `json:"line_id"`
 	SIPUUID           *string `json:"sip_uuid" format:"uuid" doc:"The UUID of the SIP endpoint."`
 	SCCPID            *int64  `json:"sccp_id" doc:"The number of the SCCP endpoint."`
-	ExtensionID       *int64  `json:"extension_id" doc:"The number of the extension."`
+	ExtensionID       *int64  `json:"extension_id" doc:"The id of the number."`
 	IncallExtensionID *int64  `json:"incall_extension_id" doc:"The first, if there are several."`
 	CallPermissionIDs []int64 `json:"call_permission_ids" doc:"The numbers of the call permissions."`
 }
@@ -89,7 +89,7 @@ func declareUserImport(e *crud.Engine) {
 	i := &userImport{engine: e, running: map[*importJob]bool{}}
 	e.Add(rest.Operation{
 		Method: http.MethodPost, Path: "/users/import", Access: "confd.users.import.create", ID: "import_users_csv", Tag: "users",
-		Summary: "Import users, with their lines, numbers and voicemails, from CSV",
+		Summary: "Import users, with their telephones, numbers and voicemails, from CSV",
 		Description: "The body is CSV in UTF-8, with commas, whose first row names the columns: those of an export, and `password` and `incall_ring_seconds`. " +
 			"Other columns, and `uuid`, are ignored; an empty cell is as if the column was not there. " +
 			"A context is named by its name, or by its label if no other has it; `incall_exten` and `incall_context` may be lists with semicolons. " +

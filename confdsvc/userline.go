@@ -91,8 +91,8 @@ func mainUserStays(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line
 // declareUserLineSIP declares how a user's telephone finds its own SIP endpoint: that of one of their lines, or of the first.
 func declareUserLineSIP(e *crud.Engine) {
 	for _, op := range []rest.Operation{
-		{Path: "{line_id}", ID: "get_user_line_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's line"},
-		{Path: "main", ID: "get_user_line_main_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's main line"},
+		{Path: "{line_id}", ID: "get_user_line_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's telephone"},
+		{Path: "main", ID: "get_user_line_main_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's main telephone"},
 	} {
 		op.Path = "/users/{user_uuid}/lines/" + op.Path + "/associated/endpoints/sip"
 		op.Method, op.Tag, op.Success, op.Tenanted, op.Conditional = http.MethodGet, "users", http.StatusOK, true, true
@@ -139,7 +139,7 @@ func userLineSIP(e *crud.Engine, merged bool) func(ctx context.Context, c store.
 	}
 }
 
-// lineSIPAccesses returns the accesses by which one may read the endpoint of a user's line: the main line has two.
+// lineSIPAccesses returns the accesses by which one may read the endpoint of a user's telephone: the main line has two.
 func lineSIPAccesses(user *User, line *UserLine) []string {
 	of := func(name string) string {
 		return "confd.users." + user.UUID + ".lines." + name + ".associated.endpoints.sip.read"

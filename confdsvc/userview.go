@@ -18,11 +18,11 @@ type UserSummary struct {
 	Email            *string `json:"email" format:"email"`
 	Enabled          *bool   `json:"enabled"`
 	SubscriptionType int64   `json:"subscription_type"`
-	ProvisioningCode *string `json:"provisioning_code" example:"123456" doc:"The main line's; null for a WebRTC or a custom line."`
+	ProvisioningCode *string `json:"provisioning_code" example:"123456" doc:"The main telephone's; null for a WebRTC or a custom one."`
 	Extension        *string `json:"extension" example:"1000" doc:"The main number."`
 	Context          *string `json:"context"`
-	Protocol         *string `json:"protocol" enum:"sip,sccp,custom" doc:"What the main line speaks."`
-	IsWebRTC         bool    `json:"is_webrtc" doc:"Whether the main line is one for a browser."`
+	Protocol         *string `json:"protocol" enum:"sip,sccp,custom" doc:"What the main telephone speaks."`
+	IsWebRTC         bool    `json:"is_webrtc" doc:"Whether the main telephone is a browser."`
 }
 
 // UserDirectoryEntry is a user in a directory of people.

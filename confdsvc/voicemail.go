@@ -30,7 +30,7 @@ type Voicemail struct {
 	AskPassword    bool             `db:"ask_password" json:"ask_password" default:"true" doc:"Whether the password is asked for."`
 	Enabled        bool             `db:"enabled" json:"enabled" default:"true"`
 	Options        VoicemailOptions `db:"options" json:"options" default:"[]" doc:"Pairs of a name and a value, which may have several lines."`
-	AccessType     string           `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"Of each context one may be global."`
+	AccessType     string           `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"Of each dialling area one may be global."`
 	crud.Hrefs
 
 	Users []UserRef `json:"users" readOnly:"true"`

@@ -294,7 +294,7 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 		remove, e.get(remove, "delete_voicemail"), move, e.get(move, "move_voicemail"),
 		{
 			Method: http.MethodDelete, Path: "/voicemails_context", Access: "sysconfd.voicemails_context.delete",
-			ID: "delete_voicemails_context", Tag: "voicemails", Summary: "Delete the messages and greetings of all voicemails of a context",
+			ID: "delete_voicemails_context", Tag: "voicemails", Summary: "Delete the messages and greetings of all voicemails of a dialling area",
 			Query:   []rest.Parameter{parameter("context", contextForm, "The context.", true)},
 			Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
 			Handle: e.ofFiles(func(r *rest.Request) (f Following, err error) {

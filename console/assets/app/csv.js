@@ -82,7 +82,7 @@ const importer = (write) => {
 	const example = write.requestBody.content[kind].schema.example;
 	return [
 		h('h2', {}, 'Import'),
-		h('p', {}, 'A file has a row for each user. All rows are imported, or none; a context is named by its label.'),
+		h('p', {}, 'A file has a row for each user. All rows are imported, or none; a dialling area is called by its name.'),
 		h('div', { class: 'field' }, h('label', { for: 'file' }, 'File (CSV)'), file),
 		h(
 			'p',

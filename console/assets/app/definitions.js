@@ -271,7 +271,7 @@ export const asking = ({ list, parameter }, some) => {
 };
 
 // alone is what one may delete together with an object, where its service can.
-export const alone = 'With what only it uses, such as lines, numbers and voicemails';
+export const alone = 'With what only it uses, such as telephones, numbers and voicemails';
 
 // undoing is what one does to be rid of an object of a resource, by the resource's key, and what the object is then.
 export const undoing = (key) => (['auth/sessions', 'auth/tokens'].includes(key) ? ['End', 'ended'] : ['Delete', 'deleted']);

@@ -102,7 +102,7 @@ export const makers = {
 	'opening-hours': { key: 'confd/schedules', title: 'New opening hours' },
 	'outgoing-route': { key: 'confd/outcalls', title: 'New outgoing route' },
 	trunk: { key: 'confd/trunks', title: 'New trunk' },
-	announcement: { key: 'confd/pagings', title: 'New number to speak by' },
+	announcement: { key: 'confd/pagings', title: 'New paging group' },
 	'parking-place': { key: 'confd/parkinglots', title: 'New parking place' },
 };
 

@@ -170,8 +170,8 @@ export const number = async ({
 			};
 			put(
 				box,
-				h('p', { class: 'denied' }, 'Numbers live in contexts, and there is none for these yet. '),
-				may(contexts.create) && h('button', { type: 'button', click: make }, `Make the context “${named}”`),
+				h('p', { class: 'denied' }, 'Numbers are in dialling areas, and there is none for these yet. '),
+				may(contexts.create) && h('button', { type: 'button', click: make }, `Make the dialling area “${named}”`),
 			);
 			return;
 		}
@@ -181,7 +181,7 @@ export const number = async ({
 				required: [required && 'exten', 'context'].filter(Boolean),
 				properties: {
 					exten: { type: 'string', title: label, description: note },
-					context: { type: 'string', title: 'Context', 'x-ref': 'contexts.name', 'x-among': { type } },
+					context: { type: 'string', title: 'Dialling area', 'x-ref': 'contexts.name', 'x-among': { type } },
 				},
 			},
 			{ context: first.name },
@@ -215,11 +215,11 @@ export const number = async ({
 				field.refuse(...text);
 				return Object.assign(new Error(String(text[0])), { said: true });
 			};
-			if (!first) return required ? new Error('Make a context first.') : undefined;
+			if (!first) return required ? new Error('Make a dialling area first.') : undefined;
 			const value = spelled(exten.input.value.trim());
 			if (value === '') return required ? refused(exten, 'A number is needed.') : undefined;
 			const name = context.read();
-			if (name instanceof Error || !name) return refused(context, name?.message ?? 'Numbers live in a context: choose one.');
+			if (name instanceof Error || !name) return refused(context, name?.message ?? 'A number is in a dialling area: choose one.');
 			return wrong ? refused(exten, ...wrong) : { exten: value, context: name };
 		},
 	};

@@ -87,7 +87,7 @@ const health = (seen) => {
 
 // steps are what a company is made of, in the order in which one sets it up: a kind of object, the page that makes one, and what that is.
 const steps = [
-	['confd/users', '#/telephone', 'Add a telephone user', 'A line, a number and a voicemail in one step.'],
+	['confd/users', '#/telephone', 'Add a telephone user', 'A telephone, a number and a voicemail in one step.'],
 	['confd/groups', '#/ring-group', 'Add a ring group', 'A number at which several people ring.'],
 	['confd/trunks', '#/trunk', 'Add a trunk', 'The carrier by which calls go out and come in.'],
 	['confd/outcalls', '#/outgoing-route', 'Add an outgoing route', 'What is dialled to call the outside.'],

@@ -127,7 +127,7 @@ const dialers = async () => {
 	const options = { query: { type: 'internal' }, preset: inside.length === 1 ? inside : [] };
 	return [
 		labelled('dialers', 'Whose telephones may dial it', (attributes) => several(contexts, (c) => c.id, attributes, options), {
-			note: 'The contexts that their numbers live in.',
+			note: 'The dialling areas that their numbers are in.',
 		}),
 	];
 };
@@ -154,7 +154,7 @@ const included = async (name, into) => {
 
 // pagingNumber is the field of a number that no other paging may have.
 const pagingNumber = (service, schema) => {
-	const [field] = asked(service, { number: { ...schema.properties.number, title: 'Number', description: 'Dialled after the code of pagings.' } }, ['number']),
+	const [field] = asked(service, { number: { ...schema.properties.number, title: 'Number', description: 'Dialled after the code of paging groups.' } }, ['number']),
 		pagings = /** @type {Paged} */ (resources.get('confd/pagings'));
 	let owner;
 	asksFirst(field.input, async () => {
@@ -162,7 +162,7 @@ const pagingNumber = (service, schema) => {
 	});
 	const read = () => {
 		if (!owner) return field.read();
-		field.refuse(`${owner.number} is taken by `, h('a', { href: `#/${pagings.key}/${owner.id}` }, owner.name || 'another paging'), '.');
+		field.refuse(`${owner.number} is taken by `, h('a', { href: `#/${pagings.key}/${owner.id}` }, owner.name || 'another paging group'), '.');
 		return Object.assign(new Error(), { said: true });
 	};
 	return { ...field, read };
@@ -434,7 +434,7 @@ const works = {
 			...picked('members', 'Whose telephones speak', 'confd/users', (u) => u.uuid, 'The first 100 of them.'),
 		],
 		body: ({ callers, members, ...rest }) => ({ ...rest, callers: users(callers), members: users(members) }),
-		said: ({ name, number: one }) => `${name || 'The paging'} was created with the number ${one}.`,
+		said: ({ name, number: one }) => `${name || 'The paging group'} was created with the number ${one}.`,
 	},
 	'parking-place': {
 		about: 'A number to which one transfers a call that somebody else then takes up at one of its slots.',
