@@ -122,16 +122,15 @@ func TestConsoleMakesAnIncomingNumber(t *testing.T) {
 	g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada"}`).Want(201)
 	o.press("Incoming")
 	o.press("New incoming number")
-	o.press("Make the dialling area “From outside”")
+	clicks, _ := o.counted()
 	o.enter("Number", "4930123456")
 	o.choose("Destination", "user")
 	o.enter("User", "Ada")
-	o.reads("4930123456 is new: with it, it becomes one of the numbers that From outside has for this.")
-	clicks, _ := o.counted()
+	o.reads("It is the first number of its kind. With it comes the dialling area “From outside”.")
 	o.press("Create")
 	o.reads("Calls of 4930123456 go there now.")
 	if clicks() != "1" {
-		t.Errorf("a number that has no range takes %s clicks", clicks())
+		t.Errorf("the first number takes %s clicks", clicks())
 	}
 	hours := g.Do(t, "POST", confd+"/schedules", admin, `{"name":"Office","closed_destination":{"type":"none"}}`).Want(201).JSON("id")
 
@@ -141,6 +140,8 @@ func TestConsoleMakesAnIncomingNumber(t *testing.T) {
 	o.enter("User", "Ada")
 	o.press("Create")
 	o.reads("4930123456 is taken by incoming number 4930123456.")
+	o.enter("Number", "4930123460")
+	o.reads("4930123460 is new: with it, it becomes one of the numbers that From outside has for this.")
 	in := g.Do(t, "GET", confd+"/contexts?type=incall", admin, "").List().Items[0]
 	if ranges := fmt.Sprint(in["incall_ranges"]); ranges != "[map[did_length:10 end:4930123456 start:4930123456]]" {
 		t.Errorf("the numbers are %s", ranges)
@@ -457,7 +458,6 @@ func TestConsoleMakesARouteAndAPaging(t *testing.T) {
 	const confd = "/api/confd/1.1"
 	o.press("Outgoing")
 	o.press("New outgoing route")
-	o.press("Make the dialling area “To the outside”")
 	o.enter("Name", "Everywhere")
 	o.press("Create")
 	o.reads("There is no trunk by which calls could go: make one first.")

@@ -1,7 +1,7 @@
 // The field of a number: it offers those that are free, says by what one is taken, and extends the ranges of its context.
 import { call } from './api.js';
-import { fill, may, mayDo, operation, resources } from './definitions.js';
-import { brief, fresh, h, later, plural, put, say } from './dom.js';
+import { fill, may, mayDo, operation, resources, whom } from './definitions.js';
+import { brief, fresh, h, later, plural, put } from './dom.js';
 import { fields } from './fields.js';
 import { asksFirst, objectBy } from './picker.js';
 import { nameLater } from './shown.js';
@@ -68,13 +68,16 @@ export const number = async ({
 	const {
 		data: { items },
 	} = await call('GET', at(contexts), { query: { type, limit: 100 } });
-	let first = items.find((c) => of && c[of].length > 0) ?? items[0],
-		chosen; // the context that was asked about last, as it is
+	// Where there is no context for such numbers, the first number makes one: its name is that of what the first operation of the save answers.
+	const anew = items.length === 0 && may(contexts.create) && mayDo('create_bulk') && { name: '{0.name}', label: named, type, ...(of && { [of]: [] }) },
+		first = items.find((c) => of && c[of].length > 0) ?? items[0] ?? anew;
+	let chosen; // the context that was asked about last, as it is
 	const box = h('div', { class: 'number' }),
 		offers = h('p', { class: 'offers', id: fresh('offers') });
 	let context, exten, offered;
 
 	const lookUp = async () => {
+		if (anew) return anew;
 		const name = context.read();
 		if (typeof name !== 'string' || name === '') return undefined;
 		if (chosen?.name !== name) chosen = await objectBy(contexts, 'name', name).catch(() => undefined);
@@ -85,7 +88,7 @@ export const number = async ({
 	const offer = async () => {
 		const one = await lookUp(),
 			ranges = operation('list_contexts_range'),
-			free = one && kind && kind !== 'incall' && ranges && may(ranges, one.id, kind);
+			free = one && one !== anew && kind && kind !== 'incall' && ranges && may(ranges, one.id, kind);
 		put(offers);
 		if (!free) return;
 		const { data } = await call('GET', service.prefix + fill(ranges.path, one.id, kind)).catch(() => ({ data: { items: [] } }));
@@ -110,12 +113,13 @@ export const number = async ({
 		const typed = exten.input.value.trim(),
 			value = spelled(typed),
 			one = value !== '' && (await lookUp()),
-			owner = one && (await takenBy(value, one.name).catch(() => undefined)),
+			owner = one && one !== anew && (await takenBy(value, one.name).catch(() => undefined)),
 			outside = one && !owner && of && /^\d{1,16}$/.test(value) && !one[of].some((r) => holds(r, value)),
-			joins = outside && kind === 'incall' && may(contexts.update, one.id) && mayDo('create_bulk');
+			joins = outside && (one === anew || (kind === 'incall' && may(contexts.update, one.id) && mayDo('create_bulk')));
 		if (typed !== exten.input.value.trim()) return; // another was typed meanwhile
 		added = joins ? one : undefined;
-		if (kind === 'incall') put(offers, joins && `${value} is new: with it, it becomes one of the numbers that ${brief(one)} has for this.`);
+		if (one && one === anew) put(offers, `It is the first number of its kind. With it comes the dialling area “${named}”.`);
+		else if (kind === 'incall') put(offers, joins && `${value} is new: with it, it becomes one of the numbers that ${brief(one)} has for this.`);
 		wrong = owner
 			? [`${typed || 'This'} is taken by `, owner, '.']
 			: outside && !joins
@@ -136,12 +140,18 @@ export const number = async ({
 		const free = others.every(({ start, end }) => start.length !== value.length || (end || start) < ends[0] || start > ends[1]);
 		return kind !== 'incall' && value.length > 2 && free ? [ends] : [];
 	};
+	const range = (start, end) => ({ start, end, ...(of === 'incall_ranges' && { did_length: start.length }) });
 	// extended is the change of a context by which it has some more numbers.
 	const extended = async (one, start, end) => {
-		const { data, headers } = await call('GET', at(contexts, one.id)),
-			range = { start, end, ...(of === 'incall_ranges' && { did_length: start.length }) };
-		return { method: 'PUT', path: fill(contexts.itemPath, one.id), body: { [of]: [...data[of], range] }, if_match: headers.get('ETag') };
+		const { data, headers } = await call('GET', at(contexts, one.id));
+		return { method: 'PUT', path: fill(contexts.itemPath, one.id), body: { [of]: [...data[of], range(start, end)] }, if_match: headers.get('ETag') };
 	};
+	// begun makes the first context, with the number and the hundred around it.
+	const begun = (value) => ({
+		method: 'POST',
+		path: contexts.path,
+		body: { label: named, type, ...(added && { [of]: [range(...(hundred(anew, value)[0] ?? [value, value]))] }) },
+	});
 	const extend = async (one, value, end) => {
 		try {
 			const { path, body, if_match: tag } = await extended(one, value, end);
@@ -154,27 +164,8 @@ export const number = async ({
 			exten.refuse(problem.message);
 		}
 	};
-	const draw = () => {
-		if (!first) {
-			const make = async () => {
-				try {
-					const { data } = await call('POST', at(contexts), { body: { label: named, type } });
-					first = data;
-					draw();
-					await offer();
-					exten.input.focus();
-				} catch (problem) {
-					if (!problem.messages) throw problem;
-					say(problem.message, true);
-				}
-			};
-			put(
-				box,
-				h('p', { class: 'denied' }, 'Numbers are in dialling areas, and there is none for these yet. '),
-				may(contexts.create) && h('button', { type: 'button', click: make }, `Make the dialling area “${named}”`),
-			);
-			return;
-		}
+	if (!first) put(box, h('p', { class: 'denied' }, `There is no dialling area for these numbers yet: ask ${whom()} to make one.`));
+	else {
 		[exten, context] = fields(
 			{ service, makes: true },
 			{
@@ -185,40 +176,43 @@ export const number = async ({
 				},
 			},
 			{ context: first.name },
-			[],
+			anew ? ['context'] : [],
 		).sort((a) => (a.name === 'exten' ? -1 : 1));
 		exten.input.setAttribute('inputmode', 'tel');
 		exten.input.setAttribute('aria-describedby', `${exten.input.getAttribute('aria-describedby')} ${offers.id}`);
 		asksFirst(exten.input, check);
-		if (kind === 'incall')
+		if (kind === 'incall' || anew)
 			exten.input.addEventListener(
 				'input',
 				later(() => exten.input.isConnected && check()),
 			);
-		context.input.addEventListener('change', () => offer());
-		context.element.hidden = items.length === 1; // there is nothing to choose
-		put(box, exten.element, context.element, offers);
-	};
-	draw();
-	if (first) await offer();
+		context?.input.addEventListener('change', () => offer());
+		if (context) context.element.hidden = items.length === 1; // there is nothing to choose
+		put(box, exten.element, context?.element, offers);
+		await offer();
+	}
 	return {
 		name: 'number',
 		element: box,
-		needs: async () => (added ? [await extended(added, exten.input.value.trim(), exten.input.value.trim())] : []),
+		needs: async () => {
+			const value = exten?.input.value.trim();
+			if (anew) return spelled(value) === '' ? [] : [begun(value)];
+			return added ? [await extended(added, value, value)] : [];
+		},
 		refuse: () => {
 			exten?.refuse('');
 			context?.refuse('');
 		},
-		find: (path) => (exten && covers.includes(path[0]) ? (path.at(-1) === 'context' ? context : exten) : undefined),
+		find: (path) => (exten && covers.includes(path[0]) ? (path.at(-1) === 'context' ? (context ?? exten) : exten) : undefined),
 		read: () => {
 			const refused = (field, ...text) => {
 				field.refuse(...text);
 				return Object.assign(new Error(String(text[0])), { said: true });
 			};
-			if (!first) return required ? new Error('Make a dialling area first.') : undefined;
+			if (!first) return required ? new Error('There is no dialling area for these numbers yet.') : undefined;
 			const value = spelled(exten.input.value.trim());
 			if (value === '') return required ? refused(exten, 'A number is needed.') : undefined;
-			const name = context.read();
+			const name = anew ? anew.name : context.read();
 			if (name instanceof Error || !name) return refused(context, name?.message ?? 'A number is in a dialling area: choose one.');
 			return wrong ? refused(exten, ...wrong) : { exten: value, context: name };
 		},

@@ -135,7 +135,7 @@ const dialers = async () => {
 // included are the operations by which some contexts include the one of a name, as they are now: what somebody else changes meanwhile stays.
 const included = async (name, into) => {
 	const contexts = /** @type {Paged} */ (resources.get('confd/contexts')),
-		outside = await objectBy(contexts, 'name', name);
+		outside = name === '{0.name}' ? { id: '{0.id}' } : await objectBy(contexts, 'name', name); // which is made by the same save, or is there
 	const all = await Promise.all(
 		into.map(async (id) => {
 			const { data, headers } = await call('GET', contexts.service.prefix + fill(contexts.itemPath, id));
@@ -154,7 +154,9 @@ const included = async (name, into) => {
 
 // pagingNumber is the field of a number that no other paging may have.
 const pagingNumber = (service, schema) => {
-	const [field] = asked(service, { number: { ...schema.properties.number, title: 'Number', description: 'Dialled after the code of paging groups.' } }, ['number']),
+	const [field] = asked(service, { number: { ...schema.properties.number, title: 'Number', description: 'Dialled after the code of paging groups.' } }, [
+			'number',
+		]),
 		pagings = /** @type {Paged} */ (resources.get('confd/pagings'));
 	let owner;
 	asksFirst(field.input, async () => {
