@@ -71,6 +71,13 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 	user := confd + "/users/" + g.Do(t, "POST", confd+"/users", admin, fmt.Sprintf(`{"firstname":"Ada","groups":[{"uuid":%q}],"auth":{"username":"ada","password":"a-long-password"},"voicemail":{"name":"Ada","number":"1042","context":%q},
 		"lines":[{"context":%[2]q,"endpoint_sip":{"name":"ada"},"extensions":[{"exten":"1042","context":%[2]q}]},
 			{"context":%[2]q,"endpoint_sip":{"name":"bob"},"extensions":[{"exten":"1043","context":%[2]q}]}]}`, group, in)).Want(201).Text("uuid")
+	// Names that are chosen at random are told by whom they belong to, with a link, there and in the audit.
+	g.Do(t, "POST", confd+"/trunks?recursive=true", admin, `{"endpoint_sip":{"name":"carrier","label":"Carrier One"}}`).Want(201)
+	o.run(t, chromedp.Reload())
+	o.until(fmt.Sprintf(`['Ada, 1042', 'Carrier One'].every((who) => [...document.querySelectorAll('main td a')].some((a) => a.textContent === who && a.title)) && document.querySelector('main td a[href="#%s"]')`,
+		strings.Replace(user, "/api/confd/1.1", "/confd", 1)), "it is not said whose the endpoints are")
+	o.goTo("#/auth/audit?service=confd", "Audit")
+	o.until(`[...document.querySelectorAll('main td small a')].some((a) => a.textContent === 'Ada, 1042' && a.title === 'ada')`, "the audit does not say whose the endpoint is")
 	g.Do(t, "PUT", user+"/forwards/busy", admin, `{"enabled":true,"destination":"102"}`).Want(204)
 	g.Do(t, "PUT", user+"/services/dnd", admin, `{"enabled":true}`).Want(204)
 	o.goTo("#"+strings.Replace(user, "/api/confd/1.1", "/confd", 1), "Ada")

@@ -3,6 +3,7 @@ import { call } from './api.js';
 import { operation } from './definitions.js';
 import { badge, grid, h, later, moment, plural, put } from './dom.js';
 import { trouble } from './form.js';
+import { whose } from './whose.js';
 
 const pause = 3000, // between two looks
 	limit = 100;
@@ -64,7 +65,7 @@ const seen = (is) => [
 		party(c.with_number, c.with_name),
 		state(c.state),
 		lasting(c.seconds),
-		c.endpoint || c.kind,
+		c.endpoint ? whose(c.endpoint) : c.kind,
 	]),
 	section(
 		'Registered telephones',
@@ -72,7 +73,7 @@ const seen = (is) => [
 		'No telephone has registered.',
 		['Telephone', 'From', 'Registered', 'State', 'Answers in', 'Until', 'Model'],
 		(r) => [
-			r.endpoint,
+			whose(r.endpoint),
 			r.from,
 			since(r),
 			state(r.state),
@@ -90,7 +91,7 @@ const seen = (is) => [
 		waits(s),
 	]),
 	section('Trunks', is.trunks, 'There is no trunk that registers or is asked.', ['Trunk', 'At', 'Registration', 'State', 'Answers in'], (t) => [
-		t.endpoint,
+		whose(t.endpoint),
 		t.at,
 		state(t.registration),
 		state(t.state),

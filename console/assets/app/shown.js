@@ -18,10 +18,14 @@ import {
 import { own, tenant } from './api.js';
 import { brief, broken, h, moment, put, same, words } from './dom.js';
 import { objectBy } from './picker.js';
+import { forget, whose } from './whose.js';
 
 // found are the objects that something on this page refers to, by where they are.
 const found = new Map();
-export const forgetNames = () => found.clear();
+export const forgetNames = () => {
+	found.clear();
+	forget();
+};
 
 // Who has changed something may be of the tenant above, which is one's own: such an object has a name here, and no page.
 const seek = (resource, value, by) => {
@@ -98,6 +102,9 @@ export const twin = (resource) =>
 			'name' in (other.schema?.properties ?? {}),
 	);
 
+// random are the kinds of objects whose names are chosen at random, where nobody says another.
+const random = ['confd/endpoints/sip', 'confd/lines'];
+
 // done shows what an entry of the audit tells by the words of the definition: the operation, the kind of what it has changed, and the
 // changed objects themselves. Of these the entry has what they were, or are; it also names those that are gone.
 const done = {
@@ -113,7 +120,11 @@ const done = {
 		if (!of) return undefined;
 		const now = entry.after ?? entry.before,
 			name = !part && now && typeof now === 'object' ? brief(now) : '';
-		if (name && name !== String(keys) && values.length === 1) return entry.after && of.read && may(of.read, keys) ? linkTo(of, keys, name) : name;
+		if (name && name !== String(keys) && values.length === 1) {
+			const link = entry.after && of.read && may(of.read, keys) && linkTo(of, keys, name);
+			if (!random.includes(of.key) || now.label) return link || name;
+			return h('span', {}, link || name, ' ', whose(now.name, h('small')));
+		}
 		const kinds = values.length === 1 ? [of] : parameters.map((parameter, i) => (i === 0 ? of : target(of.service, parameter)));
 		if (kinds.length !== values.length) return undefined;
 		return h(
