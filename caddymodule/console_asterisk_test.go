@@ -78,6 +78,17 @@ func TestConsoleShowsTheStateOfAsterisk(t *testing.T) {
 		strings.Replace(user, "/api/confd/1.1", "/confd", 1)), "it is not said whose the endpoints are")
 	o.goTo("#/auth/audit?service=confd", "Audit")
 	o.until(`[...document.querySelectorAll('main td small a')].some((a) => a.textContent === 'Ada, 1042' && a.title === 'ada')`, "the audit does not say whose the endpoint is")
+	// The first page tells the same in short, with what waits, and follows.
+	o.goTo("#/", "Welcome, admin")
+	o.until(`((cards) => ['Calls now 1 ', 'Telephones registered 1 of 2', 'Trunks 1 All are up', 'Last backup None yet Make one', 'Health '].every((card) => cards.some((one) => one.startsWith(card))))(
+		[...document.querySelectorAll('.now li')].map((li) => [...li.children].map((e) => e.textContent).join(' ')))`, "the first page does not say what is now")
+	o.shoot(t, "now")
+	talks.Store(false)
+	o.until(`[...document.querySelectorAll('.now li')].some((li) => li.textContent === 'Calls now0Nobody talks.')`, "the first page does not follow")
+	o.accessible("now")
+	o.click(`.now a[href="#/asterisk"]`)
+	o.until(`document.querySelector('main h1')?.textContent === 'State of Asterisk'`, "the card leads nowhere")
+	talks.Store(true)
 	g.Do(t, "PUT", user+"/forwards/busy", admin, `{"enabled":true,"destination":"102"}`).Want(204)
 	g.Do(t, "PUT", user+"/services/dnd", admin, `{"enabled":true}`).Want(204)
 	o.goTo("#"+strings.Replace(user, "/api/confd/1.1", "/confd", 1), "Ada")

@@ -55,7 +55,7 @@ func TestConsolePictures(t *testing.T) {
 		width, height        int
 		scheme               string
 	}{
-		{"start", "#/", `document.querySelector('.counts')`, 1200, 760, "light"},
+		{"start", "#/", `document.querySelector('.now b')`, 1200, 760, "light"},
 		{"people", "#/confd/users", `document.querySelector('main tbody tr')`, 1200, 760, "light"},
 		{"person", "#/confd/users/" + first("/users?search=Lovelace"), `document.querySelector('.glance dd a')`, 1200, 760, "light"},
 		{"new-user", "#/telephone", `document.querySelector('.offers button')`, 1200, 760, "light"},

@@ -3,6 +3,7 @@ import { call, me } from './api.js';
 import { may, operation, operations, resources, services } from './definitions.js';
 import { h, moment, put, svg, words } from './dom.js';
 import { trouble } from './form.js';
+import { now } from './now.js';
 
 // fetched returns what an operation answers, or nothing when the user may not ask. Any other problem goes to problems.
 const fetched = async (problems, operation, path, query) => {
@@ -88,10 +89,14 @@ const health = (seen) => {
 // steps are what a company is made of, in the order in which one sets it up: a kind of object, the page that makes one, and what that is.
 const steps = [
 	['confd/users', '#/telephone', 'Add a telephone user', 'A telephone, a number and a voicemail in one step.'],
-	['confd/groups', '#/ring-group', 'Add a ring group', 'A number at which several people ring.'],
 	['confd/trunks', '#/trunk', 'Add a trunk', 'The carrier by which calls go out and come in.'],
 	['confd/outcalls', '#/outgoing-route', 'Add an outgoing route', 'What is dialled to call the outside.'],
 	['confd/incalls', '#/incoming-number', 'Add an incoming number', 'Where calls from outside go.'],
+];
+
+// more is made again and again, and not counted.
+const more = [
+	['confd/groups', '#/ring-group', 'Add a ring group', 'A number at which several people ring.'],
 	['auth/users', '#/auth/users/+new', 'Add a login', 'For each person and each program that uses the API.'],
 ];
 
@@ -99,8 +104,8 @@ export const show = async (main) => {
 	const problems = [];
 	put(main, h('h1', { tabindex: '-1' }, `Welcome, ${me?.username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
 	const [seen, ...counts] = await Promise.all([overview(problems), ...steps.map(([key]) => size(problems, key))]);
-	// The first is done again and again; of logins there is one at least.
-	const next = steps.filter(([key], i) => may(resources.get(key)?.create) && (i === 0 || (counts[i] ?? 2) <= (key === 'auth/users' ? 1 : 0)));
+	const next = steps.filter(([key], i) => may(resources.get(key)?.create) && (i === 0 || counts[i] === 0)); // the first is done again and again
+	next.push(...more.filter(([key]) => may(resources.get(key)?.create)));
 	next.push(['', 'api/', 'Try an operation', 'The API explorer has all of them, with their fields.']);
 	const allowed = operations.filter((o) => may(o)).length;
 	put(
@@ -113,6 +118,7 @@ export const show = async (main) => {
 				([key], i) => counts[i] !== null && h('li', {}, h('a', { href: `#/${key}` }, h('b', {}, counts[i].toLocaleString()), resources.get(key)?.title)),
 			),
 		),
+		now(),
 		h(
 			'section',
 			{},
