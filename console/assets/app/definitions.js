@@ -259,6 +259,9 @@ export const leadsOn = (resource) => Object.keys(resource.schema?.properties ?? 
 // oneOf is what one object of a resource is called: "Parking lot".
 export const oneOf = (resource) => resource.read?.summary.replace(/^Read an? (.)/, (_, first) => first.toUpperCase()) ?? resource.title;
 
+// aboutOf is what the definition says of the objects of a resource, if it says it of them alone.
+export const aboutOf = ({ service, path }) => service.definition.tags?.find(({ name }) => name === path.slice(1).replace(/[/-]/g, '_'))?.description;
+
 // takes reports whether an operation knows a parameter of the query.
 export const takes = (operation, name) => Boolean(operation?.parameters?.some((p) => p.in === 'query' && p.name === name));
 

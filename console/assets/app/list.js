@@ -1,6 +1,6 @@
 // The page of a collection: search, order and pages are the server's.
 import { call } from './api.js';
-import { asking, idOf, may, properties, resolve, takes } from './definitions.js';
+import { aboutOf, asking, idOf, may, properties, resolve, takes } from './definitions.js';
 import { brief, broken, h, later, put, turner } from './dom.js';
 import { filters } from './fields.js';
 import { trouble } from './form.js';
@@ -167,7 +167,7 @@ const empty = (resource, state, clear) => {
 		'p',
 		{ class: 'empty' },
 		'There is nothing here yet. ',
-		may(resource.create) && h('a', { href: made(resource)[0]?.to ?? `#/${resource.key}/+new` }, 'Make the first one'),
+		may(resource.create) && h('a', { class: 'button', href: made(resource)[0]?.to ?? `#/${resource.key}/+new` }, 'Make the first one'),
 	);
 };
 
@@ -307,6 +307,7 @@ export const show = async (main, resource, query) => {
 				(may(resource.create)
 					? h('a', { class: makers.length > 0 ? 'button' : 'button primary', href: `${base}/+new` }, makers.length > 0 ? 'With all fields' : 'New')
 					: h('span', { class: 'denied', title: `It takes the access ${resource.create.access}` }, 'You may not create any')),
+			h('p', { class: 'quiet' }, aboutOf(resource)),
 		),
 		h('div', { class: 'tools' }, takes(resource.list, 'search') && search, takes(resource.list, 'recurse') && h('label', {}, below, ' Tenants below too')),
 		kinds,
