@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/crud/query"
@@ -316,35 +315,19 @@ func readingOf(access, parameter string) (reading, bool) {
 type viewer struct {
 	*principal.Principal
 	add func(value any) (placeholder string)
-	// permits holds everything except the user's denials.
-	permits *acl.Set
-	// named are the words that the user's patterns name, and the user's own UUID: all other words are alike to them. denied are
-	// those of denials.
-	named, denied []string
+	// named are the words that the user's patterns name, and the user's own UUID: all other words are alike to them.
+	named []string
 }
 
 func newViewer(p *principal.Principal, add func(any) string) *viewer {
-	v := &viewer{Principal: p, add: add}
-	mine := p.UserUUID + "." + p.SessionUUID
-	denials, named, denied := []string{"#"}, []string{mine}, []string{mine}
+	words := []string{p.UserUUID, p.SessionUUID}
 	for _, pattern := range p.ACL.Patterns() {
-		named = append(named, positive(pattern))
-		if isDenial(pattern) {
-			denials, denied = append(denials, pattern), append(denied, positive(pattern))
-		}
+		words = append(words, strings.Split(positive(pattern), ".")...)
 	}
-	v.named, v.denied = literals(named), literals(denied)
-	v.permits, _ = acl.Compile(denials) // if one were invalid, it would permit nothing
-	return v
-}
-
-// literals returns the words of patterns that stand for themselves.
-func literals(patterns []string) []string {
-	words := strings.Split(strings.Join(patterns, "."), ".")
 	slices.Sort(words)
-	return slices.DeleteFunc(slices.Compact(words), func(word string) bool {
+	return &viewer{p, add, slices.DeleteFunc(slices.Compact(words), func(word string) bool {
 		return slices.Contains([]string{"", "*", "#", "me", "my_session"}, word)
-	})
+	})}
 }
 
 // maxNamed is how many objects of a resource a user's patterns may name. If they name more, the user sees nothing of the resource
@@ -358,16 +341,15 @@ const everything, nothing = "1 = 1", "1 = 0"
 func (v *viewer) all(needs []reading) string {
 	var conditions []string
 	for _, r := range needs {
-		others := r.of(uuid.NewString()) // any object that no pattern names
-		denied := slices.DeleteFunc(slices.Clone(v.denied), func(word string) bool { return v.permits.Allows(r.of(word), v.Binding()) })
-		if len(denied) > maxNamed || !v.permits.Allows(others, v.Binding()) {
+		denied, all := v.DeniedWords(r.before, r.after)
+		if all || len(denied) > maxNamed {
 			conditions = append(conditions, nothing)
 			continue
 		}
 		if len(denied) > 0 {
 			conditions = append(conditions, v.without(r.side, denied)+" = names")
 		}
-		if r.shown || v.Allows(others) {
+		if r.shown || v.Allows(r.of(uuid.NewString())) { // any object that no pattern names
 			continue
 		}
 		allowed := slices.DeleteFunc(slices.Clone(v.named), func(word string) bool { return !v.Allows(r.of(word)) })

@@ -268,9 +268,6 @@ func (s *Service) userOf(ctx context.Context, b Backend, id Identity) (user stri
 		if user, names, err = entryUser(ctx, tx, b.Name(), id); err != nil {
 			return err
 		}
-		if err := mayLogIn(ctx, tx, user, method); err != nil {
-			return err
-		}
 		if by, err = vouchForEntry(ctx, tx, user, b.Name(), slices.Concat(names, id.by)); err != nil {
 			return err
 		}
@@ -296,25 +293,18 @@ func entryUser(ctx context.Context, tx store.Conn, backend string, id Identity) 
 	return user, names, err
 }
 
-// mayEnter refuses a user who may not log in, or whose way in was set up by somebody who holds less than the user.
+// mayEnter refuses a user who is disabled, gone, or of another method, or whose way in was set up by somebody who holds less than the user.
 func (s *Service) mayEnter(ctx context.Context, c store.Conn, user, method, backend string) error {
-	if err := mayLogIn(ctx, c, user, method); err != nil {
+	k, err := credentialOf(ctx, c, user)
+	switch {
+	case notFound(err), err == nil && (!k.Enabled || k.Method != method):
+		return refusedFor("the user is disabled, or has another authentication_method")
+	case err != nil:
 		return err
 	}
 	ok, err := s.entryStands(ctx, c, user, backend)
 	if err == nil && !ok {
 		err = refusedFor("the user's way to log in was set up by somebody who does not hold all that the user holds")
-	}
-	return err
-}
-
-// mayLogIn refuses a user who is disabled, gone, or of another method.
-func mayLogIn(ctx context.Context, c store.Conn, user, method string) error {
-	n, err := store.Get[int](ctx, c, `
-		SELECT count(*) FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		WHERE u.uuid = $1 AND u.enabled AND `+methodOf+` = $2`, user, method)
-	if err == nil && n == 0 {
-		err = refusedFor("the user is disabled, or has another authentication_method")
 	}
 	return err
 }
@@ -538,14 +528,12 @@ func refreshRefusal(ctx context.Context, user string, err error) error {
 
 // recheck asks the backends of a user's method about the user.
 func (s *Service) recheck(ctx context.Context, user string) error {
-	type known struct {
-		Method     string `db:"method"`
-		TenantUUID string `db:"tenant_uuid"`
-	}
-	u, err := store.Get[known](ctx, s.db, `SELECT `+methodOf+` AS method, u.tenant_uuid
-		FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid WHERE u.uuid = $1 AND u.enabled`, user)
-	if err != nil {
-		return missing(err, refusedFor("the user is disabled or gone"))
+	u, err := credentialOf(ctx, s.db, user)
+	switch {
+	case notFound(err), err == nil && !u.Enabled:
+		return refusedFor("the user is disabled or gone")
+	case err != nil:
+		return err
 	}
 	anybody := false
 	for _, b := range *s.backends.Load() {

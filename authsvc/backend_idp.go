@@ -102,27 +102,28 @@ func (s *Service) changeMethod(ctx context.Context, r *rest.Request, users []str
 	if err := checkMethod(method); err != nil {
 		return err
 	}
-	return s.forgetting(ctx, func(ctx context.Context, tx store.Conn) (gone []forget, err error) {
+	return s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		scope, err := tenant.Of(ctx, tx, r)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		var gone []forget
 		for _, user := range users {
 			changed, err := s.changeMethodOf(ctx, tx, r, scope, user, method)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if changed {
 				gone = append(gone, forgetUser(user))
 			}
 		}
 		if len(gone) == 0 {
-			return nil, nil
+			return nil
 		}
 		if len(gone) > maxForgets {
 			gone = []forget{forgetAll()}
 		}
-		return gone, keepAdministrator(ctx, tx)
+		return firstError(keepAdministrator(ctx, tx), s.announce(ctx, tx, gone...))
 	})
 }
 

@@ -198,7 +198,7 @@ func (s *Service) forgetEntries(ctx context.Context, tx store.Conn, change *crud
 	if _, err := tx.Exec(ctx, `DELETE FROM auth_identity WHERE backend = $2 AND realm = $1`, change.Tenant, ldapName); err != nil {
 		return err
 	}
-	return s.announceChange(ctx, tx, forgetAll())
+	return s.announce(ctx, tx, forgetAll())
 }
 
 // mayActOnLDAPUsers refuses a caller if one of the tenant's LDAP users holds more than they do: control over the directory is

@@ -267,19 +267,17 @@ func (s *Service) dropStaleCredentials(ctx context.Context) error {
 }
 
 func (s *Service) dropIfStale(ctx context.Context, c credentials) error {
-	a, err := findAccount(ctx, s.db, c.login)
+	k, err := findAccount(ctx, s.db, c.login)
 	if err != nil {
 		return err
 	}
-	if a.PasswordHash != nil && a.UserUUID == s.kept.user && *a.PasswordHash == s.kept.hash {
+	if k.PasswordHash != nil && k.UserUUID == s.kept.user && *k.PasswordHash == s.kept.hash {
 		return nil // unchanged since it was verified
 	}
 	id, err := s.authenticate(ctx, c)
 	switch e := apierr.As(err); {
-	case err == nil && a.PasswordHash != nil:
-		s.kept.user, s.kept.hash = id.UserUUID, *a.PasswordHash
-		return nil
 	case err == nil:
+		s.kept.user, s.kept.hash = id.UserUUID, orEmpty(k.PasswordHash)
 		return nil
 	case e == nil || e.Kind != apierr.Unauthorized:
 		return err

@@ -57,7 +57,7 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 		return out, fmt.Errorf("hashing the password: %w", err)
 	}
 	var user string
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err = s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		user, err = store.Get[string](ctx, tx, `SELECT user_uuid FROM auth_login WHERE login = $1`, login)
 		if err = missing(err, ErrNoSuchUser); err != nil {
 			return err
@@ -89,7 +89,6 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 		return out, fmt.Errorf("recovering a user: %w", err)
 	}
 	out.Password = made
-	s.forgetHere(forgetUser(user))
 	s.forgiveGuesses(ctx, user)
 	return out, nil
 }
@@ -182,7 +181,7 @@ type Answered struct {
 func (s *Service) AnswerFor(ctx context.Context, by Vouching) (Answered, error) {
 	who, ways := by.User, int64(0)
 	login, _ := Canonical(who)
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err := s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		ways = 0
 		user, err := store.Get[string](ctx, tx, `SELECT CAST(user_uuid AS text) FROM auth_login WHERE login = $1`, login)
 		if errors.Is(err, store.ErrNotFound) && isUUID(who) {
@@ -216,6 +215,5 @@ func (s *Service) AnswerFor(ctx context.Context, by Vouching) (Answered, error) 
 	if err != nil {
 		return Answered{}, fmt.Errorf("answering for what a user has set up: %w", err)
 	}
-	s.forgetHere(forgetAll())
 	return Answered{ways}, nil
 }

@@ -264,7 +264,7 @@ func (s *Service) mayDemote(ctx context.Context, c store.Conn, p *principal.Prin
 // telephone user's. Everything that refers to it anywhere becomes the new user's, now or when they get rights over themselves. So
 // the caller must hold all rights over users of that UUID. No earlier account had it: the database ensures that (auth_used_uuid).
 func (s *Service) mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *User, fresh bool) error {
-	given, err := accessesByHand(ctx, c, u.TenantUUID) // the operator gives the rest
+	given, err := accessesOfGroup(ctx, c, u.TenantUUID, true) // the operator gives the rest
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (s *Service) mayCreate(ctx context.Context, c store.Conn, p *principal.Prin
 	if p == nil || !p.HasDenials() {
 		return nil
 	}
-	if given, err = accessesOfGroup(ctx, c, u.TenantUUID); err != nil {
+	if given, err = accessesOfGroup(ctx, c, u.TenantUUID, false); err != nil {
 		return err
 	}
 	return s.callerOf(p).compare(ctx, c, holding{u.UUID, strings.Join(given, " ")}, comparison{gains: true, granted: true, beyond: fresh})

@@ -253,10 +253,6 @@ func (s *Service) confirmOperations() []rest.Operation {
 	}
 }
 
-// addresseeSQL selects an address and its user, up to the condition.
-const addresseeSQL = `SELECT u.uuid AS user_uuid, e.uuid AS email_uuid, e.address, u.username, u.firstname, u.lastname
-	FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE `
-
 func (s *Service) requestConfirmation(ctx context.Context, r *rest.Request) error {
 	u, err := s.users.Named(ctx, r)
 	if err != nil {
@@ -266,15 +262,11 @@ func (s *Service) requestConfirmation(ctx context.Context, r *rest.Request) erro
 	if err != nil {
 		return err
 	}
-	to, err := store.Get[addressee](ctx, s.db, addresseeSQL+`e.uuid = $1 AND u.uuid = $2`, email, u.UUID)
+	to, err := store.Get[addressee](ctx, s.db, selectAddressee+`WHERE e.uuid = $1 AND u.uuid = $2`, email, u.UUID)
 	if err != nil {
 		return missing(err, unknownEmail(email))
 	}
-	confirmed, err := store.Get[bool](ctx, s.db, `SELECT confirmed FROM auth_email WHERE uuid = $1`, email)
-	if err != nil {
-		return err
-	}
-	if confirmed {
+	if to.Confirmed {
 		return apierr.New(apierr.Conflict, "This address is confirmed already").Of("emails")
 	}
 	if r.HTTP.Method == http.MethodHead { // HEAD only asks whether the address exists, and sends no mail
@@ -384,14 +376,7 @@ func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (a
 
 // confirmEmail confirms an address, for the reader of the mail (nil) or by the authority of a user.
 func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email string, by *principal.Principal) (string, error) {
-	type found struct {
-		UserUUID   string `db:"user_uuid"`
-		TenantUUID string `db:"tenant_uuid"`
-		Address    string `db:"address"`
-		Confirmed  bool   `db:"confirmed"`
-	}
-	f, err := store.Get[found](ctx, tx, `SELECT e.user_uuid, u.tenant_uuid, e.address, e.confirmed
-		FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE e.uuid = $1`, email)
+	f, err := store.Get[addressee](ctx, tx, selectAddressee+`WHERE e.uuid = $1`, email)
 	if err = missing(err, unknownEmail(email)); err != nil {
 		return "", err
 	}

@@ -263,18 +263,14 @@ func (h held) sources() []source {
 }
 
 // heldBy returns what each of the users holds, with its source, user by user.
-func (s *Service) heldBy(ctx context.Context, uuids ...string) ([]held, error) {
-	of := make([]any, len(uuids))
-	for i, one := range uuids {
-		of[i] = one
-	}
+func (s *Service) heldBy(ctx context.Context, uuids ...any) ([]held, error) {
 	query, args := s.engine.Visible(ctx, `
 		SELECT h.user_uuid, a.access, h.policy_uuid, (SELECT v.name FROM {auth_policy} v WHERE v.uuid = p.uuid) AS policy_name, h.group_uuid, g.name AS group_name
 		FROM `+holdings(crud.Placeholders(1, len(uuids)))+` h
 		JOIN auth_policy p ON p.uuid = h.policy_uuid
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
 		LEFT JOIN {auth_group} g ON g.uuid = h.group_uuid
-		ORDER BY h.user_uuid, policy_name, a.access`, of...)
+		ORDER BY h.user_uuid, policy_name, a.access`, uuids...)
 	return store.Select[held](ctx, s.db, query, args...)
 }
 
@@ -325,9 +321,8 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 	return rest.Reply{Body: answer}, err
 }
 
-// usersAtOnce is how many users eachHolding looks up at once, and holdingsAtOnce for how many of them it reads what they hold: each may
-// hold acl.MaxPatterns.
-const usersAtOnce, holdingsAtOnce = 1000, 20
+// usersAtOnce is how many users eachHolding looks up at once: each may hold acl.MaxPatterns.
+const usersAtOnce = 20
 
 // eachHolding calls fn with what each enabled user of some tenants holds who holds anything, in the order of their UUIDs, without users whom
 // the caller is denied to read: in is the condition for tenant_uuid, of the tenant $1. It needs the memory of a few users, however many
@@ -336,43 +331,32 @@ func (s *Service) eachHolding(ctx context.Context, tenantUUID, in string, fn fun
 	for last := uuid.Nil.String(); ; {
 		query, args := s.engine.Visible(ctx, `SELECT u.uuid AS user_uuid, u.username FROM {auth_user} u
 			WHERE u.enabled AND `+in+` AND u.uuid > $2 ORDER BY u.uuid LIMIT $3`, tenantUUID, last, usersAtOnce)
-		found, err := store.Select[holder](ctx, s.db, query, args...)
-		if err != nil || len(found) == 0 {
+		users, err := store.Select[holder](ctx, s.db, query, args...)
+		if err != nil || len(users) == 0 {
 			return err
 		}
-		last = found[len(found)-1].UserUUID
-		for some := range slices.Chunk(found, holdingsAtOnce) {
-			if err := s.eachOf(ctx, some, fn); err != nil {
+		var uuids []any
+		for _, user := range users {
+			last = user.UserUUID
+			uuids = append(uuids, last)
+		}
+		rows, err := s.heldBy(ctx, uuids...)
+		if err != nil {
+			return err
+		}
+		holds := map[string][]held{}
+		for _, row := range rows {
+			holds[row.UserUUID] = append(holds[row.UserUUID], row)
+		}
+		for _, user := range users {
+			if len(holds[user.UserUUID]) == 0 {
+				continue
+			}
+			if err := fn(user, holds[user.UserUUID]); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// eachOf is eachHolding for a few users, who are in the order of their UUIDs.
-func (s *Service) eachOf(ctx context.Context, some []holder, fn func(user holder, holds []held) error) error {
-	uuids := make([]string, len(some))
-	for i, user := range some {
-		uuids[i] = user.UserUUID
-	}
-	rows, err := s.heldBy(ctx, uuids...)
-	if err != nil {
-		return err
-	}
-	for _, user := range some {
-		n := 0
-		for n < len(rows) && rows[n].UserUUID == user.UserUUID {
-			n++
-		}
-		if n == 0 {
-			continue
-		}
-		if err := fn(user, rows[:n]); err != nil {
-			return err
-		}
-		rows = rows[n:]
-	}
-	return nil
 }
 
 // through fills in through what a user holds the access, of these patterns, and reports whether they allow it.

@@ -109,7 +109,7 @@ func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Cha
 		"The operator's configuration makes this group (tenant_default_groups), so it cannot be deleted here")); err != nil {
 		return err
 	}
-	accesses, err := accessesOfGroup(ctx, c, change.Old.UUID)
+	accesses, err := accessesOfGroup(ctx, c, change.Old.UUID, false)
 	if err != nil {
 		return err
 	}
@@ -121,18 +121,11 @@ func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Cha
 	return err
 }
 
-// accessesByHand returns what a group gives to its users beside the operator's configuration.
-func accessesByHand(ctx context.Context, c store.Conn, groupUUID string) ([]string, error) {
+// accessesOfGroup returns what a group gives to its users; byHand, beside the operator's configuration.
+func accessesOfGroup(ctx context.Context, c store.Conn, groupUUID string, byHand bool) ([]string, error) {
 	return store.Select[string](ctx, c, `
 		SELECT DISTINCT a.access FROM auth_group_policy gp JOIN auth_policy_access a ON a.policy_uuid = gp.policy_uuid
-		WHERE gp.group_uuid = $1 AND NOT gp.config_managed ORDER BY a.access`, groupUUID)
-}
-
-// accessesOfGroup returns what a group gives to its users.
-func accessesOfGroup(ctx context.Context, c store.Conn, groupUUID string) ([]string, error) {
-	return store.Select[string](ctx, c, `
-		SELECT DISTINCT a.access FROM auth_group_policy gp JOIN auth_policy_access a ON a.policy_uuid = gp.policy_uuid
-		WHERE gp.group_uuid = $1 ORDER BY a.access`, groupUUID)
+		WHERE gp.group_uuid = $1 AND NOT ($2 AND gp.config_managed) ORDER BY a.access`, groupUUID, byHand)
 }
 
 func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
@@ -183,7 +176,7 @@ func accessesToManage(ctx context.Context, c store.Conn, g *Group) ([]string, er
 	if err := groupWritable(g); err != nil {
 		return nil, err
 	}
-	return accessesOfGroup(ctx, c, g.UUID)
+	return accessesOfGroup(ctx, c, g.UUID, false)
 }
 
 // declareGroupPolicies declares that groups have policies, which they give to their users.

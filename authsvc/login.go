@@ -3,7 +3,6 @@ package authsvc
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -50,53 +49,39 @@ func basicCredentials(r *http.Request) (credentials, bool) {
 	return credentials{login, password}, true
 }
 
-// account is what a login needs to know about a user.
-type account struct {
-	UserUUID     string  `db:"uuid"`
-	PasswordHash *string `db:"password_hash"`
-}
-
 // findAccount finds an enabled user by a confirmed address or by username. An unknown login, or a disabled user's, returns an
-// empty account: it costs the same hash and gets the same response.
-func findAccount(ctx context.Context, c store.Conn, login string) (account, error) {
+// empty credential: it costs the same hash and gets the same response.
+func findAccount(ctx context.Context, c store.Conn, login string) (credential, error) {
 	key, ok := Canonical(login)
 	if !ok {
-		return account{}, nil
+		return credential{}, nil
 	}
-	a, err := store.Get[account](ctx, c, `
-		SELECT u.uuid, u.password_hash
-		FROM auth_login l
-		JOIN auth_user u ON u.uuid = l.user_uuid
-		JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		LEFT JOIN auth_email e ON e.uuid = l.email_uuid
-		WHERE l.login = $1 AND u.enabled AND (l.email_uuid IS NULL OR e.confirmed)
-		  AND `+methodOf+` = 'native'`, key)
-	if errors.Is(err, store.ErrNotFound) {
-		return account{}, nil
-	}
-	return a, err
+	k, err := store.Get[credential](ctx, c, selectCredential+`
+		JOIN auth_login l ON l.user_uuid = u.uuid LEFT JOIN auth_email e ON e.uuid = l.email_uuid
+		WHERE l.login = $1 AND u.enabled AND (l.email_uuid IS NULL OR e.confirmed) AND `+methodOf+` = 'native'`, key)
+	return k, missing(err, nil)
 }
 
 // authenticate returns the user's identity, with the hashes that are the password's. A login that fails costs the same, whether there
 // is such a user or not and however the password is stored (see password.Hasher.Verify).
 func (s *Service) authenticate(ctx context.Context, c credentials) (Identity, error) {
-	a, err := findAccount(ctx, s.db, c.login)
+	k, err := findAccount(ctx, s.db, c.login)
 	if err != nil {
 		return Identity{}, err
 	}
-	hash := orEmpty(a.PasswordHash)
-	ok, err := s.hasher.Verify(ctx, a.UserUUID, hash, c.password)
+	hash := orEmpty(k.PasswordHash)
+	ok, err := s.hasher.Verify(ctx, k.UserUUID, hash, c.password)
 	if err != nil {
 		return Identity{}, err
 	}
 	if !ok {
 		return Identity{}, errNoLogin()
 	}
-	rehashed, lost := s.rehash(ctx, a.UserUUID, hash, c.password)
+	rehashed, lost := s.rehash(ctx, k.UserUUID, hash, c.password)
 	if lost {
 		return s.authenticate(ctx, c)
 	}
-	return Identity{UserUUID: a.UserUUID, hash: hash, rehashed: rehashed}, nil
+	return Identity{UserUUID: k.UserUUID, hash: hash, rehashed: rehashed}, nil
 }
 
 // rehash stores a password that has just been verified as new ones are stored, if its stored hash is outdated (PBKDF2, or other

@@ -80,12 +80,12 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 		return err
 	}
 	p := r.Principal()
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	return s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := firstError(s.unchangedUser(ctx, tx, r, u.UUID), stillProved(ctx, tx, u.UUID, factor)); err != nil {
 			return err
 		}
 		// The caller's session stays if it is the user's own.
-		n, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, u.UUID, k.hash(), hash)
+		n, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, u.UUID, orEmpty(k.PasswordHash), hash)
 		if err != nil || n == 0 {
 			return firstError(err, errNoLogin()) // somebody else has changed it in the meantime
 		}
@@ -102,16 +102,12 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 		}
 		return audit.Write(ctx, tx, r, passwordSet(u.TenantUUID, u.UUID, ended))
 	})
-	if err == nil {
-		s.forgetHere(forgetUser(u.UUID))
-	}
-	return err
 }
 
 // guessPassword refuses a password that is not the user's, as errNoLogin does, or that comes too soon after wrong ones.
 func (s *Service) guessPassword(ctx context.Context, r *rest.Request, k credential, password string) error {
 	return s.guarded(ctx, throttle.KeyOf("password of", k.UserUUID), s.clientNetwork(r.HTTP), func() error {
-		ok, err := s.hasher.Verify(ctx, k.UserUUID, k.hash(), password)
+		ok, err := s.hasher.Verify(ctx, k.UserUUID, orEmpty(k.PasswordHash), password)
 		if err == nil && !ok {
 			err = errNoLogin()
 		}
@@ -139,24 +135,18 @@ type credential struct {
 	Enabled      bool    `db:"enabled"`
 }
 
-func credentialOf(ctx context.Context, c store.Conn, user string) (credential, error) {
-	k, err := store.Get[credential](ctx, c, `
-		SELECT u.uuid, u.tenant_uuid, u.password_hash, u.enabled,
-			CASE WHEN u.authentication_method = 'default' THEN t.default_authentication_method ELSE u.authentication_method END AS method
-		FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid WHERE u.uuid = $1`, user)
-	return k, missing(err, unknownUser(user))
-}
+// selectCredential selects credentials, up to further joins and the condition.
+const selectCredential = `SELECT u.uuid, u.tenant_uuid, u.password_hash, u.enabled, ` + methodOf + ` AS method
+	FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid `
 
-func (k credential) hash() string {
-	if k.PasswordHash == nil {
-		return ""
-	}
-	return *k.PasswordHash
+func credentialOf(ctx context.Context, c store.Conn, user string) (credential, error) {
+	k, err := store.Get[credential](ctx, c, selectCredential+`WHERE u.uuid = $1`, user)
+	return k, missing(err, unknownUser(user))
 }
 
 // managedHere refuses to set the password of a user whose password is kept elsewhere.
 func (k credential) managedHere() error {
-	if k.Method == "native" {
+	if k.Method == nativeMethod {
 		return nil
 	}
 	return apierr.New(apierr.MethodNotAllowed, "This user's password is managed elsewhere, by %s", k.Method).
@@ -263,15 +253,21 @@ func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply
 	return rest.Reply{}, nil
 }
 
-// addressee is what a mail needs to know about a user.
+// addressee is an address, and what a mail needs to know about its user.
 type addressee struct {
-	UserUUID  string  `db:"user_uuid"`
-	EmailUUID string  `db:"email_uuid"`
-	Address   string  `db:"address"`
-	Username  *string `db:"username"`
-	Firstname *string `db:"firstname"`
-	Lastname  *string `db:"lastname"`
+	UserUUID   string  `db:"user_uuid"`
+	TenantUUID string  `db:"tenant_uuid"`
+	EmailUUID  string  `db:"email_uuid"`
+	Address    string  `db:"address"`
+	Confirmed  bool    `db:"confirmed"`
+	Username   *string `db:"username"`
+	Firstname  *string `db:"firstname"`
+	Lastname   *string `db:"lastname"`
 }
+
+// selectAddressee selects addressees, up to further joins and the condition.
+const selectAddressee = `SELECT u.uuid AS user_uuid, u.tenant_uuid, e.uuid AS email_uuid, e.address, e.confirmed, u.username, u.firstname, u.lastname
+	FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid `
 
 func (a addressee) recipient() mail.Recipient {
 	return mail.Recipient{Address: a.Address, Firstname: orEmpty(a.Firstname), Lastname: orEmpty(a.Lastname), Username: orEmpty(a.Username)}
@@ -319,13 +315,10 @@ func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error
 		"email":    `(l.email_uuid = e.uuid OR l.email_uuid IS NULL AND e.login = l.login)`,
 		"login":    `(l.email_uuid = e.uuid OR l.email_uuid IS NULL)`,
 	}[w.by]
-	found, err := store.Select[addressee](ctx, s.db, `
-		SELECT u.uuid AS user_uuid, e.uuid AS email_uuid, e.address, u.username, u.firstname, u.lastname
-		FROM auth_login l
-		JOIN auth_user u ON u.uuid = l.user_uuid
+	found, err := store.Select[addressee](ctx, s.db, selectAddressee+`
+		JOIN auth_login l ON l.user_uuid = u.uuid
 		JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		JOIN auth_email e ON e.user_uuid = u.uuid AND e.confirmed
-		WHERE l.login = $1 AND `+kind+` AND u.enabled AND `+methodOf+` = 'native'
+		WHERE l.login = $1 AND e.confirmed AND `+kind+` AND u.enabled AND `+methodOf+` = 'native'
 		ORDER BY CASE WHEN e.login = l.login THEN 0 ELSE 1 END, e.main DESC, e.address`, login)
 	if err != nil {
 		return addressee{}, err
@@ -365,7 +358,7 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err = s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		var link singleUse
 		if byMail {
 			if link, err = s.takeSingleUse(ctx, tx, resetsPassword, token); err != nil {
@@ -389,7 +382,6 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	s.forgetHere(forgetUser(user))
 	s.forgiveGuesses(ctx, user)
 	return rest.Reply{}, nil
 }

@@ -108,51 +108,43 @@ func (s *Service) UseConfigured(ctx context.Context, c Configured) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	var changed bool
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
-		changed, err = s.configure(ctx, tx, c)
-		return err
-	})
-	if err != nil {
+	if err := s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return s.configure(ctx, tx, c) }); err != nil {
 		return fmt.Errorf("making the configured policies and groups: %w", err)
-	}
-	if changed {
-		s.forgetHere(forgetAll())
 	}
 	return nil
 }
 
-func (s *Service) configure(ctx context.Context, tx store.Conn, c Configured) (bool, error) {
+func (s *Service) configure(ctx context.Context, tx store.Conn, c Configured) error {
 	before := keepAdministrator(ctx, tx)
 	if before != nil && apierr.As(before) == nil {
-		return false, before
+		return before
 	}
 	// Nodes that start at once wait here for each other.
 	if _, err := tx.Exec(ctx, `UPDATE auth_server SET uuid = uuid WHERE id = 1`); err != nil {
-		return false, err
+		return err
 	}
 	master, err := store.Get[string](ctx, tx, `SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid`)
 	if err != nil {
-		return false, err
+		return err
 	}
 	d := &configuring{tx: tx, master: master, policies: map[string]string{}}
 	for _, step := range []func(context.Context, Configured) error{d.makePolicies, d.makeGroups, d.givePolicies, d.removePolicies} {
 		if err := step(ctx, c); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if !d.changed {
-		return false, nil
+		return nil
 	}
 	if err := checkTotals(ctx, tx, users{sql: "SELECT uuid AS user_uuid FROM auth_user"}); err != nil {
-		return false, err
+		return err
 	}
 	if before == nil { // if nobody could administer before, that must not prevent the start
 		if err := keepAdministrator(ctx, tx); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return true, s.announce(ctx, tx, forgetAll())
+	return s.announce(ctx, tx, forgetAll())
 }
 
 // configuring is one run of UseConfigured.

@@ -64,13 +64,11 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	err = s.changeTenants(ctx, func(ctx context.Context, tx store.Conn) error {
-		return s.createRegistered(ctx, tx, r, u, hash)
-	})
+	err = s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return s.createRegistered(ctx, tx, r, u, hash) })
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	err = s.sendConfirmation(ctx, addressee{u.UUID, u.Emails[0].UUID, u.Emails[0].Address, u.Username, u.Firstname, u.Lastname})
+	err = s.sendConfirmation(ctx, addressee{u.UUID, u.TenantUUID, u.Emails[0].UUID, u.Emails[0].Address, false, u.Username, u.Firstname, u.Lastname})
 	if err != nil {
 		return rest.Reply{}, errors.Join(err, s.unregister(ctx, r, u))
 	}
@@ -154,7 +152,8 @@ func (s *Service) createRegistered(ctx context.Context, tx store.Conn, r *rest.R
 	if err := writeLogins(ctx, tx, r, u.UUID); err != nil {
 		return err
 	}
-	return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, After: u})
+	return firstError(audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, After: u}),
+		s.announceTenants(ctx, tx))
 }
 
 const maxTenantName = 128
@@ -167,7 +166,7 @@ const unregisterTimeout = 5 * time.Second
 func (s *Service) unregister(ctx context.Context, r *rest.Request, u *User) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
 	defer cancel()
-	err := s.changeTenants(ctx, func(ctx context.Context, tx store.Conn) error {
+	err := s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		for _, sql := range []string{
 			`DELETE FROM auth_user WHERE tenant_uuid = $1`, `DELETE FROM auth_group WHERE tenant_uuid = $1`, `DELETE FROM auth_tenant WHERE uuid = $1`,
 		} {
@@ -175,8 +174,9 @@ func (s *Service) unregister(ctx context.Context, r *rest.Request, u *User) erro
 				return err
 			}
 		}
-		return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, Before: u})
-	}, forgetUser(u.UUID))
+		return firstError(audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, Before: u}),
+			s.announceTenants(ctx, tx, forgetUser(u.UUID)))
+	})
 	if err != nil {
 		slog.ErrorContext(ctx, "an account whose mail could not be sent was not removed; its address cannot be used until it is",
 			"user_uuid", u.UUID, "error", err)

@@ -39,7 +39,7 @@ func TestALoginIsTooLateForAChangedPassword(t *testing.T) {
 		admin := s.admin()
 		for name, body := range map[string]string{"changed": `{"password":"new"}`, "removed": `{"password":null}`} {
 			user, _, _ := s.account(admin, name, "auth.users.me.password.update")
-			s.before, s.happen = "SELECT count(*) FROM auth_user u JOIN auth_tenant t", func() {
+			s.before, s.happen = "u.tenant_uuid WHERE u.uuid = $1", func() {
 				s.do("POST", "/users/password/reset?user_uuid="+user, "", body, resttest.Header("X-Auth-Token", admin)).Want(204)
 			}
 			s.do("POST", "/token", "", `{"access_type":"offline","client_id":"c"}`, resttest.Basic(name, "secret of "+name)).Refused(401, "unauthorized")
@@ -76,7 +76,7 @@ func TestARefreshTokenDeletedMeanwhile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		s := newInterrupted(t, db)
 		_, refresh := s.offline("admin", adminPassword)
-		s.before, s.happen = "AS method, u.tenant_uuid", func() {
+		s.before, s.happen = "u.tenant_uuid WHERE u.uuid = $1", func() {
 			if _, err := db.Exec(t.Context(), `DELETE FROM auth_refresh_token`); err != nil {
 				t.Error(err)
 			}

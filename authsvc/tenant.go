@@ -30,23 +30,16 @@ type Tenant struct {
 	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid" names:"users.uuid" doc:"The UUID of the user to turn to."`
 	DefaultMethod string   `db:"default_authentication_method" json:"default_authentication_method" enum:"native,ldap,saml" default:"native"`
 	DomainNames   []string `json:"domain_names" default:"[]" maxItems:"100" items.maxLength:"253" doc:"Unique in the installation."`
-	Address       address  `json:"address"`
-
-	Line1   *string `db:"line_1" json:"-"`
-	Line2   *string `db:"line_2" json:"-"`
-	City    *string `db:"city" json:"-"`
-	State   *string `db:"state" json:"-"`
-	Country *string `db:"country" json:"-"`
-	ZipCode *string `db:"zip_code" json:"-"`
+	Address       address  `json:"address" prefix:""`
 }
 
 type address struct {
-	Line1   *string `json:"line_1" minLength:"1" maxLength:"256" doc:"The first line of the address." example:"1 Rue de la Gare"`
-	Line2   *string `json:"line_2" minLength:"1" maxLength:"256" doc:"The second line of the address." example:"Second floor"`
-	City    *string `json:"city" minLength:"1" maxLength:"128" doc:"The city." example:"Lyon"`
-	State   *string `json:"state" minLength:"1" maxLength:"128"`
-	Country *string `json:"country" minLength:"1" maxLength:"128" doc:"The country." example:"France"`
-	ZipCode *string `json:"zip_code" minLength:"1" maxLength:"16" doc:"The postal code." example:"69000"`
+	Line1   *string `db:"line_1" json:"line_1" minLength:"1" maxLength:"256" doc:"The first line of the address." example:"1 Rue de la Gare"`
+	Line2   *string `db:"line_2" json:"line_2" minLength:"1" maxLength:"256" doc:"The second line of the address." example:"Second floor"`
+	City    *string `db:"city" json:"city" minLength:"1" maxLength:"128" doc:"The city." example:"Lyon"`
+	State   *string `db:"state" json:"state" minLength:"1" maxLength:"128"`
+	Country *string `db:"country" json:"country" minLength:"1" maxLength:"128" doc:"The country." example:"France"`
+	ZipCode *string `db:"zip_code" json:"zip_code" minLength:"1" maxLength:"16" doc:"The postal code." example:"69000"`
 }
 
 func (s *Service) declareTenants(e *crud.Engine) {
@@ -70,32 +63,16 @@ func (s *Service) declareTenants(e *crud.Engine) {
 	})
 }
 
-// changeTenants runs fn in a transaction that makes, moves or removes tenants. All nodes forget what is gone.
-func (s *Service) changeTenants(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error, gone ...forget) error {
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		if err := fn(ctx, tx); err != nil {
-			return err
-		}
-		return s.announce(ctx, tx, gone...)
-	})
-	if err == nil {
-		s.tenantsChanged(gone...)
-	}
+// announceTenants announces what is gone by a transaction that makes, changes, moves or removes tenants, and then who wants to know of tenants.
+func (s *Service) announceTenants(ctx context.Context, tx store.Conn, gone ...forget) error {
+	err := s.announce(ctx, tx, gone...)
+	transaction.AfterCommit(ctx, s.tenantChanged)
 	return err
 }
 
-// tenantsChanged tells who wants to know, after each commit that has made, changed, moved or removed tenants, and makes this node's
-// cache forget what is gone.
-func (s *Service) tenantsChanged(gone ...forget) {
-	s.forgetHere(gone...)
-	s.tenantChanged()
-}
-
-// prepareTenant puts the address into its columns, gives the domains their stored form, and fills in what the server decides of a new tenant.
+// prepareTenant gives the domains their stored form, and fills in what the server decides of a new tenant.
 func prepareTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) (err error) {
 	t := change.New
-	t.Line1, t.Line2, t.City, t.State, t.Country, t.ZipCode =
-		t.Address.Line1, t.Address.Line2, t.Address.City, t.Address.State, t.Address.Country, t.Address.ZipCode
 	if t.DomainNames, err = checkDomains(t.DomainNames); err != nil || change.Old != nil {
 		return err
 	}
@@ -377,13 +354,12 @@ func (s *Service) shrinkTenant(ctx context.Context, change *crud.Change[Tenant])
 	}
 	defer func() {
 		if err != nil {
-			s.tenantsChanged(forgetAll())
+			s.tenantChanged()
 		}
 	}()
 	if err := s.engine.InPieces(ctx, func(ctx context.Context, c store.Conn) (int, error) { return s.eraseUsers(ctx, c, change) }); err != nil {
 		return err
 	}
-	s.forgetHere(forgetAll())
 	for _, erase := range []struct {
 		where func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
 		which string
@@ -446,17 +422,17 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 }
 
 func (s *Service) announceTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
-	defer transaction.AfterCommit(ctx, s.tenantChanged) // as the last: this node has forgotten then
-	if change.New != nil {
-		if change.Old == nil || change.New.DefaultMethod == change.Old.DefaultMethod {
-			return nil
+	var gone []forget
+	if change.New == nil {
+		gone = append(gone, forgetAll())
+	}
+	// A user's method may be the tenant's default.
+	if change.New == nil || change.Old != nil && change.New.DefaultMethod != change.Old.DefaultMethod {
+		if err := keepAdministrator(ctx, c); err != nil {
+			return err
 		}
-		return keepAdministrator(ctx, c) // a user's method may be the tenant's default
 	}
-	if err := keepAdministrator(ctx, c); err != nil {
-		return err
-	}
-	return s.announceChange(ctx, c, forgetAll())
+	return s.announceTenants(ctx, c, gone...)
 }
 
 func loadTenants(ctx context.Context, c store.Conn, tenants []*Tenant) error {
@@ -467,7 +443,6 @@ func loadTenants(ctx context.Context, c store.Conn, tenants []*Tenant) error {
 	byUUID := make(map[string]*Tenant, len(tenants))
 	for _, t := range tenants {
 		t.DomainNames = []string{}
-		t.Address = address{t.Line1, t.Line2, t.City, t.State, t.Country, t.ZipCode}
 		byUUID[t.UUID] = t
 	}
 	rows, err := selectOf[row](ctx, c, byUUID, `SELECT tenant_uuid, name FROM auth_tenant_domain WHERE tenant_uuid IN (%s) ORDER BY name`)
@@ -544,7 +519,7 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 	if err != nil {
 		return rest.Reply{}, unknownTenant(nil)
 	}
-	err = s.changeTenants(ctx, func(ctx context.Context, tx store.Conn) error {
+	return rest.Reply{}, s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		scope, err := tenant.Of(ctx, tx, r)
 		if err != nil {
 			return err
@@ -563,7 +538,7 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 		}
 		before, err := store.Get[string](ctx, tx, `SELECT parent_uuid FROM auth_tenant WHERE uuid = $1`, moved)
 		if err != nil || before == parent {
-			return firstError(err, errThere)
+			return err
 		}
 		// Whoever gains the tenant reaches more by all that they hold.
 		if err := s.exceeds(ctx, tx, r.Principal(), touchedByMove(moved, before, parent), comparison{gains: true}); err != nil {
@@ -575,18 +550,11 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 		if _, err := tx.Exec(ctx, `UPDATE auth_tenant SET parent_uuid = $2 WHERE uuid = $1`, moved, parent); err != nil {
 			return err
 		}
-		return audit.Write(ctx, tx, r, audit.Change{
+		return firstError(audit.Write(ctx, tx, r, audit.Change{
 			Tenant: moved, Resource: "tenants", Object: moved, Before: position{moved, before}, After: position{moved, parent},
-		})
-	}, forgetAll())
-	if errors.Is(err, errThere) {
-		err = nil
-	}
-	return rest.Reply{}, err
+		}), s.announceTenants(ctx, tx, forgetAll()))
+	})
 }
-
-// errThere ends the transaction of a move that moves nothing.
-var errThere = errors.New("the tenant is there already")
 
 // touchedByMove returns the users of the moved tenant and of all tenants below it, those of the tenants above it that lose it,
 // and those of the tenants above it that gain it. The latter may then do there what they may do now: the caller must hold as much

@@ -244,9 +244,8 @@ type issued struct {
 // issue stores a new token of an enabled user. The times are the database's, so that nodes with different clocks agree on when it
 // expires.
 func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
-	var gone []forget
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		done, gone = issued{}, nil
+	err = s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		done = issued{}
 		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
 		if err != nil {
 			return err
@@ -260,22 +259,14 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 			}
 		}
 		if l.offline != nil {
-			var ended []tokenOf
-			if done.refresh, l.RefreshUUID, ended, err = s.obtain(ctx, tx, l, now); err != nil {
+			if done.refresh, l.RefreshUUID, done.revoked, err = s.obtain(ctx, tx, l, now); err != nil {
 				return err
 			}
-			for _, t := range ended {
-				gone = append(gone, forgetToken(tokens.Digest(t.Digest)))
-			}
-			done.revoked = len(ended)
 		}
 		if err := checkSessions(ctx, tx, l.UserUUID, s.settings.Load().Sessions.PerUser); err != nil {
 			return err
 		}
-		if err := insertToken(ctx, tx, l, now); err != nil {
-			return err
-		}
-		return s.announce(ctx, tx, gone...)
+		return insertToken(ctx, tx, l, now)
 	})
 	if store.IsConstraint(err, store.ForeignKey) { // the user or the refresh token was deleted in the meantime
 		err = errNoLogin()
@@ -283,7 +274,6 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 	if err != nil {
 		return issued{}, err
 	}
-	s.forgetHere(gone...)
 	if c := s.cache.Load(); c != nil {
 		c.Issued(l.Digest)
 	}
@@ -582,7 +572,8 @@ func (s *Service) revokeToken(ctx context.Context, r *rest.Request) (rest.Reply,
 		}
 		return rest.Reply{}, err
 	}
-	return rest.Reply{Body: answer}, s.endTokens(ctx, func(ctx context.Context, tx store.Conn) ([]tokenOf, error) {
-		return store.Select[tokenOf](ctx, tx, `SELECT digest, user_uuid FROM auth_token WHERE digest = $1`, d[:])
+	return rest.Reply{Body: answer}, s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		_, err := s.endTokens(ctx, tx, "digest = $1", d[:])
+		return err
 	})
 }

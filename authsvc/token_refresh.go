@@ -167,13 +167,13 @@ type refreshRow struct {
 }
 
 // obtain returns the user's refresh token for the client: the existing one, or the new one. A mobile client replaces its own and
-// all other mobile refresh tokens of the user, together with the sessions that were made with them; obtain returns those
-// sessions' tokens, for the caller to announce.
-func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.Time) (value, id string, ended []tokenOf, err error) {
+// all other mobile refresh tokens of the user, together with the sessions that were made with them, whose number
+// obtain returns.
+func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.Time) (value, id string, ended int, err error) {
 	o := l.offline
 	if l.Mobile {
-		if ended, err = dropMobile(ctx, tx, l.UserUUID, o.clientID); err != nil {
-			return "", "", nil, err
+		if ended, err = s.dropMobile(ctx, tx, l.UserUUID, o.clientID); err != nil {
+			return "", "", 0, err
 		}
 	} else {
 		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed FROM auth_refresh_token
@@ -183,14 +183,14 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 			if errors.Is(err, sealed.ErrKey) {
 				err = noRefreshKey(err)
 			}
-			return string(text), old.UUID, nil, err
+			return string(text), old.UUID, 0, err
 		}
 		if !errors.Is(err, store.ErrNotFound) {
-			return "", "", nil, err
+			return "", "", 0, err
 		}
 		// A refresh token from another way to log in is valid as long as that way is, so it is not reused.
 		if _, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2`, l.UserUUID, o.clientID); err != nil {
-			return "", "", nil, err
+			return "", "", 0, err
 		}
 	}
 	d := tokens.DigestOf(o.value)
@@ -201,22 +201,14 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 	return o.value, o.id, ended, err
 }
 
-// dropMobile deletes a user's mobile refresh tokens, the client's own in any case, and the tokens made with them.
-func dropMobile(ctx context.Context, tx store.Conn, user, clientID string) ([]tokenOf, error) {
-	const which = `SELECT uuid FROM auth_refresh_token WHERE user_uuid = $1 AND (mobile OR client_id = $2)`
-	ended, err := store.Select[tokenOf](ctx, tx, `SELECT digest, user_uuid FROM auth_token WHERE refresh_uuid IN (`+which+`)`, user, clientID)
-	if err != nil {
-		return nil, err
+// dropMobile deletes a user's mobile refresh tokens, the client's own in any case, and the tokens made with them. It returns the number of these.
+func (s *Service) dropMobile(ctx context.Context, tx store.Conn, user, clientID string) (ended int, err error) {
+	const which = `auth_refresh_token WHERE user_uuid = $1 AND (mobile OR client_id = $2)`
+	if ended, err = s.endTokens(ctx, tx, `refresh_uuid IN (SELECT uuid FROM `+which+`)`, user, clientID); err != nil {
+		return 0, err
 	}
-	for _, sql := range []string{
-		`DELETE FROM auth_token WHERE refresh_uuid IN (` + which + `)`,
-		`DELETE FROM auth_refresh_token WHERE user_uuid = $1 AND (mobile OR client_id = $2)`,
-	} {
-		if _, err := tx.Exec(ctx, sql, user, clientID); err != nil {
-			return nil, err
-		}
-	}
-	return ended, nil
+	_, err = tx.Exec(ctx, `DELETE FROM `+which, user, clientID)
+	return ended, err
 }
 
 // refreshLogin finds the user whom the refresh token logs in. The refresh token must be that client's, its user must be enabled,

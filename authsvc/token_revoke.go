@@ -37,8 +37,9 @@ func forgetAll() forget {
 	return forget{tokens.ForgetAllMessage(), func(c *tokens.Cache) { c.ForgetAll() }, everybody}
 }
 
-// announce sends the messages within the transaction.
+// announce tells the other nodes what to forget, and this one after the commit of the transaction, which is the engine's.
 func (s *Service) announce(ctx context.Context, tx store.Conn, what ...forget) error {
+	transaction.AfterCommit(ctx, func() { s.forgetHere(what...) })
 	for _, f := range what {
 		if err := s.db.Notify(ctx, tx, RevocationChannel, f.message); err != nil {
 			return fmt.Errorf("announcing a revocation: %w", err)
@@ -47,7 +48,7 @@ func (s *Service) announce(ctx context.Context, tx store.Conn, what ...forget) e
 	return nil
 }
 
-// forgetHere makes this node's cache forget, after the commit.
+// forgetHere makes this node's cache forget.
 func (s *Service) forgetHere(what ...forget) {
 	if c := s.cache.Load(); c != nil {
 		for _, f := range what {
@@ -55,21 +56,6 @@ func (s *Service) forgetHere(what ...forget) {
 		}
 	}
 	s.recheckCredentials(what)
-}
-
-// forgetting runs fn in a transaction, and makes every node forget what fn returns.
-func (s *Service) forgetting(ctx context.Context, fn func(ctx context.Context, tx store.Conn) ([]forget, error)) error {
-	var gone []forget
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
-		if gone, err = fn(ctx, tx); err != nil {
-			return err
-		}
-		return s.announce(ctx, tx, gone...)
-	})
-	if err == nil {
-		s.forgetHere(gone...)
-	}
-	return err
 }
 
 // maxForgets is how many users a change may touch before all tokens are forgotten at once instead of theirs alone.
@@ -98,8 +84,8 @@ func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) 
 	return out, nil
 }
 
-// announceHoldings ends the transaction of a change of what the users hold, which is the engine's. It checks that somebody still administers
-// and that nobody holds more than a token can have, and tells the other nodes what to forget, and this one after the commit: gone.
+// announceHoldings ends the transaction of a change of what the users hold. It checks that somebody still administers and that nobody holds
+// more than a token can have, and announces what is gone.
 func (s *Service) announceHoldings(ctx context.Context, tx store.Conn, of users, gone ...forget) error {
 	if err := keepAdministrator(ctx, tx); err != nil {
 		return err
@@ -107,12 +93,6 @@ func (s *Service) announceHoldings(ctx context.Context, tx store.Conn, of users,
 	if err := checkTotals(ctx, tx, of); err != nil {
 		return err
 	}
-	return s.announceChange(ctx, tx, gone...)
-}
-
-// announceChange tells the other nodes what to forget, and this one after the commit of the transaction, which is the engine's.
-func (s *Service) announceChange(ctx context.Context, tx store.Conn, gone ...forget) error {
-	transaction.AfterCommit(ctx, func() { s.forgetHere(gone...) })
 	return s.announce(ctx, tx, gone...)
 }
 

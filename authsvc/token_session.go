@@ -82,52 +82,44 @@ func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, 
 		}
 		where, args = " AND t.user_uuid = $3", append(args, user)
 	}
-	return rest.Reply{}, s.endTokens(ctx, func(ctx context.Context, tx store.Conn) ([]tokenOf, error) {
+	return rest.Reply{}, s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if args[1], err = tenant.Of(ctx, tx, r); err != nil {
-			return nil, err
+			return err
 		}
-		found, err := store.Select[tokenOf](ctx, tx, `
-			SELECT t.digest, t.user_uuid FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
+		type found struct {
+			TenantUUID string `db:"tenant_uuid"`
+			UserUUID   string `db:"user_uuid"`
+		}
+		of, err := store.Get[found](ctx, tx, `SELECT u.tenant_uuid, t.user_uuid FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
 			WHERE t.session_uuid = $1 AND `+tenant.Below("u.tenant_uuid", "$2")+where, args...)
-		for _, t := range found { // at most one
-			if p := r.Principal(); err == nil { // by either of its paths
-				err = firstError(notDenied(p, "auth.sessions."+session+".delete"), notDeniedOf(p, t.UserUUID, "sessions."+session+".delete"),
-					s.mayDemote(ctx, tx, p, oneUser(t.UserUUID)))
-			}
-			if err == nil {
-				err = writeEnd(ctx, tx, r, t.UserUUID, session)
-			}
+		if err != nil {
+			return missing(err, nil)
 		}
-		return found, err
+		p := r.Principal()
+		if err := firstError(notDenied(p, "auth.sessions."+session+".delete"), // by either of its paths
+			notDeniedOf(p, of.UserUUID, "sessions."+session+".delete"), s.mayDemote(ctx, tx, p, oneUser(of.UserUUID))); err != nil {
+			return err
+		}
+		if _, err := s.endTokens(ctx, tx, "session_uuid = $1", session); err != nil {
+			return err
+		}
+		return audit.Write(ctx, tx, r, audit.Change{
+			Tenant: of.TenantUUID, Resource: "users/sessions", Object: of.UserUUID, Before: map[string]any{"uuid": session},
+		})
 	})
 }
 
-// writeEnd writes to the audit that a session was ended.
-func writeEnd(ctx context.Context, tx store.Conn, r *rest.Request, user, session string) error {
-	of, err := store.Get[string](ctx, tx, `SELECT CAST(tenant_uuid AS text) FROM auth_user WHERE uuid = $1`, user)
+// endTokens deletes the few tokens that a condition finds, makes every node forget them, and returns how many there were.
+func (s *Service) endTokens(ctx context.Context, tx store.Conn, condition string, args ...any) (int, error) {
+	digests, err := store.Select[[]byte](ctx, tx, `DELETE FROM auth_token WHERE `+condition+` RETURNING digest`, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return audit.Write(ctx, tx, r, audit.Change{Tenant: of, Resource: "users/sessions", Object: user, Before: map[string]any{"uuid": session}})
-}
-
-type tokenOf struct {
-	Digest   []byte `db:"digest"`
-	UserUUID string `db:"user_uuid"`
-}
-
-// endTokens deletes the few tokens that find returns, and makes every node forget them.
-func (s *Service) endTokens(ctx context.Context, find func(ctx context.Context, tx store.Conn) ([]tokenOf, error)) error {
-	return s.forgetting(ctx, func(ctx context.Context, tx store.Conn) (gone []forget, err error) {
-		found, err := find(ctx, tx)
-		for _, t := range found {
-			if err == nil {
-				_, err = tx.Exec(ctx, `DELETE FROM auth_token WHERE digest = $1`, t.Digest)
-			}
-			gone = append(gone, forgetToken(tokens.Digest(t.Digest)))
-		}
-		return gone, err
-	})
+	gone := make([]forget, len(digests))
+	for i, d := range digests {
+		gone[i] = forgetToken(tokens.Digest(d))
+	}
+	return len(digests), s.announce(ctx, tx, gone...)
 }
 
 // sweepBatch is how many expired tokens one statement deletes.

@@ -464,7 +464,7 @@ func (s *Service) announceUser(ctx context.Context, c store.Conn, change *crud.C
 	if err := keepAdministrator(ctx, c); err != nil {
 		return err
 	}
-	return s.announceChange(ctx, c, forgetUser(change.Old.UUID))
+	return s.announce(ctx, c, forgetUser(change.Old.UUID))
 }
 
 // A login is the account of a telephone user: it has that user's UUID. The configuration service keeps it together with the user, in the
