@@ -162,7 +162,7 @@ func (c *cover) holds() bool {
 	for len(todo) > 0 {
 		from := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if from.read == len(c.asked) && c.trie.met(from.nodes) == 0 {
+		if from.read == len(c.asked) && !c.trie.met(from.nodes) {
 			return false
 		}
 		if from.read > 0 && c.asked[from.read-1] == wordMany {
@@ -204,7 +204,7 @@ func (c *cover) read(from coverState, l letter) (to coverState, open bool) {
 	p := c.memory.positions(c.trie, from.nodes...)
 	nodes, met := c.trie.step(&l, &p, c.memory.next)
 	slices.Sort(nodes)
-	return coverState{from.read, slices.Clone(nodes)}, met == 0
+	return coverState{from.read, slices.Clone(nodes)}, !met
 }
 
 // letter returns a word of asked as the positive patterns see it.

@@ -13,8 +13,7 @@ import (
 // A nil Set denies everything, and so does the zero Set.
 type Set struct {
 	patterns []string
-	all      *trie
-	granting *trie // only the patterns that grant; all itself if none denies
+	granting *trie // the patterns that grant
 	denials  *Set  // the patterns that deny, without their !; nil if none does
 }
 
@@ -44,39 +43,24 @@ func (s *Set) Denying(more []string) (*Set, error) {
 }
 
 func compile(patterns []string) (*Set, error) {
+	s := &Set{patterns: patterns, granting: newTrie()}
+	var denials []string
 	for i, pattern := range patterns {
-		patterns[i] = FoldUUIDs(pattern)
-	}
-	s := &Set{patterns: patterns, all: newTrie()}
-	s.granting = s.all
-	for i, pattern := range patterns {
+		pattern = FoldUUIDs(pattern)
 		if err := ParsePattern(pattern); err != nil {
 			return nil, fmt.Errorf("pattern %d, %s: %w", i+1, quote(pattern), err)
 		}
-		if pattern[0] == '!' && s.granting == s.all {
-			s.granting = newTrie()
-		}
-	}
-	for _, pattern := range patterns {
-		if denying, positive := cutDenial(pattern); denying {
-			s.all.add(positive, denies)
-		} else {
-			s.all.add(positive, grants)
-		}
-	}
-	if s.granting == s.all {
-		return s, nil
-	}
-	var denials []string
-	for _, pattern := range patterns {
-		if denying, positive := cutDenial(pattern); denying {
+		if denies, positive := cutDenial(pattern); denies {
 			denials = append(denials, positive)
 		} else {
-			s.granting.add(pattern, grants)
+			s.granting.add(pattern)
 		}
+		patterns[i] = pattern
 	}
 	var err error
-	s.denials, err = compile(denials)
+	if denials != nil {
+		s.denials, err = compile(denials)
+	}
 	return s, err
 }
 
@@ -104,7 +88,12 @@ func (s *Set) Patterns() []string {
 // number of positions that the patterns may be in at once, which for ordinary
 // lists of any length is a handful.
 func (s *Set) Allows(access string, b Binding) bool {
-	if s == nil || s.all == nil || len(access) > MaxBytes {
+	return s.grants(access, b) && !s.Denies(access, b)
+}
+
+// grants is Allows without the denials.
+func (s *Set) grants(access string, b Binding) bool {
+	if s == nil || s.granting == nil || len(access) > MaxBytes {
 		return false
 	}
 	b = b.normal()
@@ -115,7 +104,7 @@ func (s *Set) Allows(access string, b Binding) bool {
 			return false
 		}
 		l := b.letter(access[start:stop])
-		kid, ok := s.all.nodes[at].sole(&l)
+		kid, ok := s.granting.nodes[at].sole(&l)
 		if !ok {
 			return s.branch(access, b, at, words, start)
 		}
@@ -124,51 +113,51 @@ func (s *Set) Allows(access string, b Binding) bool {
 		}
 		at, start = kid, stop+1
 	}
-	return s.all.nodes[at].ends == grants
+	return s.granting.nodes[at].ends
 }
 
-// branch continues Allows where there is more than one node to follow, from the
+// branch continues grants where there is more than one node to follow, from the
 // node at and the byte start of access.
 func (s *Set) branch(access string, b Binding, at uint32, words, start int) bool {
-	if s.all.marks < 64*fewMarks {
+	if s.granting.marks < 64*fewMarks {
 		var nodes, next [fewNodes]uint32
 		var marked [fewMarks]uint64
 		nodes[0] = at
-		allowed, fits := s.walk(access, b, positions{nodes[:1], marked[:]}, next[:0], words, start)
+		granted, fits := s.walk(access, b, positions{nodes[:1], marked[:]}, next[:0], words, start)
 		if fits {
-			return allowed
+			return granted
 		}
 	}
 	m := memories.Get().(*memory)
-	p := m.positions(s.all, at)
-	allowed, _ := s.walk(access, b, p, m.next, words, start)
+	p := m.positions(s.granting, at)
+	granted, _ := s.walk(access, b, p, m.next, words, start)
 	memories.Put(m)
-	return allowed
+	return granted
 }
 
-// walk computes Allows within the given memory. It gives up if that is too
+// walk computes grants within the given memory. It gives up if that is too
 // small.
-func (s *Set) walk(access string, b Binding, p positions, next []uint32, words, start int) (allowed, fits bool) {
-	var met end
+func (s *Set) walk(access string, b Binding, p positions, next []uint32, words, start int) (granted, fits bool) {
 	for ; start <= len(access); words++ {
 		stop := wordEnd(access, start)
 		if stop < 0 || words == MaxWords {
 			return false, true
 		}
-		if met == 0 || s.granting != s.all {
-			if min(maxSteps*len(p.nodes), len(s.all.nodes)) > cap(next) {
+		if !granted { // afterwards only the form of the access counts
+			if min(maxSteps*len(p.nodes), len(s.granting.nodes)) > cap(next) {
 				return false, false
 			}
 			l := b.letter(access[start:stop])
-			nodes, now := s.all.step(&l, &p, next[:0])
+			var nodes []uint32
+			nodes, granted = s.granting.step(&l, &p, next[:0])
 			p.nodes, next = nodes, p.nodes
-			if met |= now; met&denies != 0 || met == 0 && len(nodes) == 0 {
+			if !granted && len(nodes) == 0 {
 				return false, true
 			}
 		}
 		start = stop + 1
 	}
-	return met|s.all.met(p.nodes) == grants, true
+	return granted || s.granting.met(p.nodes), true
 }
 
 // letter returns a word of an access as the tries know it.

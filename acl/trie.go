@@ -1,5 +1,7 @@
 package acl
 
+import "slices"
+
 // trie holds patterns that share their beginnings. Its nodes are positions in
 // the patterns. Node 0 is the root and nobody's child, so 0 also means "no such
 // child".
@@ -22,17 +24,8 @@ type node struct {
 	mark                   uint32            // numbers, from 1, the nodes of a # that have another # above
 	stays                  bool              // a # leads here, and can take more words
 	recurs                 bool              // this node or one above stays
-	ends                   end               // whether a pattern ends here
+	ends                   bool              // whether a pattern ends here
 }
-
-// end says which patterns end at a node: patterns that grant, that deny, or
-// both.
-type end uint8
-
-const (
-	grants end = 1 << iota
-	denies
-)
 
 // edge leads to a child by a literal word.
 type edge struct {
@@ -108,9 +101,9 @@ func (p *positions) mark(mark uint32) bool {
 }
 
 // step reads one word. It appends the nodes reached from those of p to next,
-// and says which patterns end in a # that is reached: they match whatever
+// and says whether a pattern ends in a # that is reached: it matches whatever
 // follows.
-func (t *trie) step(l *letter, p *positions, next []uint32) (nodes []uint32, met end) {
+func (t *trie) step(l *letter, p *positions, next []uint32) (nodes []uint32, met bool) {
 	for _, i := range p.nodes {
 		n := &t.nodes[i]
 		if kid := n.child(l.literal); kid != 0 {
@@ -130,7 +123,7 @@ func (t *trie) step(l *letter, p *positions, next []uint32) (nodes []uint32, met
 		}
 		if n.many != 0 {
 			many := &t.nodes[n.many]
-			met |= many.ends
+			met = met || many.ends
 			if p.mark(many.mark) {
 				next = append(next, n.many)
 			}
@@ -139,21 +132,18 @@ func (t *trie) step(l *letter, p *positions, next []uint32) (nodes []uint32, met
 	return next, met
 }
 
-// met returns which patterns end at one of nodes.
-func (t *trie) met(nodes []uint32) (met end) {
-	for _, i := range nodes {
-		met |= t.nodes[i].ends
-	}
-	return met
+// met reports whether a pattern ends at one of nodes.
+func (t *trie) met(nodes []uint32) bool {
+	return slices.ContainsFunc(nodes, func(i uint32) bool { return t.nodes[i].ends })
 }
 
-// add puts a valid pattern, without its !, into t.
-func (t *trie) add(pattern string, ends end) {
+// add puts a valid pattern without a ! into t.
+func (t *trie) add(pattern string) {
 	at := uint32(0)
 	for _, word := range canonical(splitWords(nil, pattern)) {
 		at = t.grow(at, word)
 	}
-	t.nodes[at].ends |= ends
+	t.nodes[at].ends = true
 }
 
 // grow returns the child of the node at by word, and adds it if need be.
