@@ -78,9 +78,6 @@ func (s *Service) openLDAP(kept *LDAPConfig) (ldap.Config, error) {
 	if kept.Sealed == nil {
 		return c, nil
 	}
-	if s.sealer == nil {
-		return c, errors.New("there is no key to read bind_password with")
-	}
 	password, err := s.sealer.Open(kept.Sealed, ldapContext(kept.TenantUUID))
 	c.BindPassword = string(password)
 	return c, err
@@ -167,10 +164,9 @@ func (s *Service) sealLDAP(c *LDAPConfig) (err error) {
 	if c.BindPassword == nil {
 		return nil
 	}
-	if s.sealer == nil {
-		return apierr.New(apierr.NotImplemented, "This gateway has no key to keep bind_password with")
+	if c.Sealed, err = s.sealer.Seal([]byte(*c.BindPassword), ldapContext(c.TenantUUID)); err != nil {
+		err = &apierr.Error{Kind: apierr.Unavailable, Message: "This node has no key to keep bind_password with; ask another node", Err: err}
 	}
-	c.Sealed, err = s.sealer.Seal([]byte(*c.BindPassword), ldapContext(c.TenantUUID))
 	return err
 }
 

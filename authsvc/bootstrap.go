@@ -147,23 +147,15 @@ func (s *Service) createFirst(ctx context.Context, username, key, hash string) (
 		if created = n == 1; err != nil || !created {
 			return err
 		}
-		now := `now_utc()`
-		tenant, user, policy := uuid.NewString(), uuid.NewString(), uuid.NewString()
+		tenant, user := uuid.NewString(), uuid.NewString()
 		for _, step := range []struct {
 			sql  string
 			args []any
 		}{
 			{`INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $1, 'master', 'master')`, []any{tenant}},
 			{`INSERT INTO auth_user (uuid, tenant_uuid, username, purpose, enabled, authentication_method, password_hash, created_at)
-			  VALUES ($1, $2, $3, 'internal', true, 'native', $4, ` + now + `)`, []any{user, tenant, username, hash}},
+			  VALUES ($1, $2, $3, 'internal', true, 'native', $4, now_utc())`, []any{user, tenant, username, hash}},
 			{`INSERT INTO auth_login (login, user_uuid) VALUES ($1, $2)`, []any{key, user}},
-			{
-				`INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
-			  VALUES ($1, $2, $3, $4, $3, $4, 'Every access. Made at the first start, for the first administrator.', false, true)`,
-				[]any{policy, tenant, AdministratorPolicy, AdministratorPolicy},
-			},
-			{`INSERT INTO auth_policy_access (policy_uuid, access) VALUES ($1, '#')`, []any{policy}},
-			{`INSERT INTO auth_user_policy (user_uuid, policy_uuid) VALUES ($1, $2)`, []any{user, policy}},
 		} {
 			if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
 				return err
@@ -172,8 +164,10 @@ func (s *Service) createFirst(ctx context.Context, username, key, hash string) (
 		if err := createAllUsers(ctx, tx, tenant); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) VALUES ($1, $2)`, tenant, user)
-		return err
+		if _, err := tx.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) VALUES ($1, $2)`, tenant, user); err != nil {
+			return err
+		}
+		return giveAdministratorPolicy(ctx, tx, user, "Every access. Made at the first start, for the first administrator.")
 	})
 	return created, err
 }

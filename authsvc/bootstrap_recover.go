@@ -100,7 +100,7 @@ func recovered(ctx context.Context, tx store.Conn, user string, o Recovery) (out
 	if !o.Administrator {
 		return out, nil
 	}
-	if err := giveAdministratorPolicy(ctx, tx, user); err != nil {
+	if err := giveAdministratorPolicy(ctx, tx, user, "Every access. Made again for an administrator who was locked out."); err != nil {
 		return out, err
 	}
 	held, err := accessesOf(ctx, tx, oneUser(user))
@@ -113,16 +113,16 @@ func recovered(ctx context.Context, tx store.Conn, user string, o Recovery) (out
 }
 
 // giveAdministratorPolicy gives a user of the master tenant every access, through the policy of the first administrator, which is
-// created again if it is gone.
-func giveAdministratorPolicy(ctx context.Context, tx store.Conn, user string) error {
+// created with this description if there is none.
+func giveAdministratorPolicy(ctx context.Context, tx store.Conn, user, description string) error {
 	master, err := store.Get[string](ctx, tx, `SELECT t.uuid FROM auth_tenant t JOIN auth_user u ON u.tenant_uuid = t.uuid
 		WHERE u.uuid = $1 AND t.uuid = t.parent_uuid`, user)
 	if err = missing(err, ErrNotMaster); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
-		VALUES ($1, $2, $3, $4, $3, $4, 'Every access. Made again for an administrator who was locked out.', false, true)
-		ON CONFLICT DO NOTHING`, uuid.NewString(), master, AdministratorPolicy, AdministratorPolicy); err != nil {
+		VALUES ($1, $2, $3, $4, $3, $4, $5, false, true)
+		ON CONFLICT DO NOTHING`, uuid.NewString(), master, AdministratorPolicy, AdministratorPolicy, description); err != nil {
 		return err
 	}
 	policy, err := store.Get[string](ctx, tx, `SELECT uuid FROM auth_policy WHERE tenant_uuid = $1 AND slug_key = $2`, master, AdministratorPolicy)

@@ -15,6 +15,7 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
@@ -31,7 +32,7 @@ type Sealer = external.Sealer
 // Options configure the service.
 type Options struct {
 	DB store.DB
-	// Sealer encrypts refresh tokens and external credentials at rest.
+	// Sealer encrypts refresh tokens and external credentials at rest. Nil: there is no key, and what needs one is refused.
 	Sealer Sealer
 	// Settings are the settings at the start; UseSettings changes them.
 	Settings Settings
@@ -112,6 +113,9 @@ func New(o Options) (*Service, error) {
 		tenantChanged: o.TenantChanged, contents: o.Contents, people: o.People,
 	}
 	s.live.Ask = s.findLive
+	if s.sealer == nil {
+		s.sealer = sealed.New(sealed.Options{})
+	}
 	if s.people == nil {
 		s.people = func(context.Context, store.Conn, []string) ([]principal.Person, error) { return nil, nil }
 	}

@@ -142,9 +142,6 @@ type offline struct {
 }
 
 func (s *Service) prepareOffline(clientID string) (*offline, error) {
-	if s.sealer == nil {
-		return nil, apierr.New(apierr.NotImplemented, "This gateway has no key to keep refresh tokens with; ask for access_type online")
-	}
 	o := &offline{clientID: clientID, id: uuid.NewString(), value: tokens.New()}
 	var err error
 	if o.sealed, err = s.sealer.Seal([]byte(o.value), refreshContext(o.id)); err != nil {

@@ -389,7 +389,7 @@ func (h *Host) ask(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	name := cookieName(state)
 	cookie := cookieOf(r.HTTP, name)
 	if cookie == "" {
-		cookie = newCookie()
+		cookie = rand.Text()
 	}
 	return with(setCookie(name, cookie, int(pendingTime.Seconds())), page.Ask(page.Question{
 		Service: titled(authType), User: p.name(), Tenant: p.Tenant,
@@ -421,7 +421,7 @@ func (h *Host) agree(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return refusedPage(err)
 	}
-	cookie = newCookie()
+	cookie = rand.Text()
 	browser := sha256.Sum256([]byte(cookie))
 	n, err := h.db.Exec(ctx, `UPDATE auth_external_pending SET browser = $2 WHERE digest = $1`, p.digest[:], browser[:])
 	if err == nil && n == 0 {
@@ -467,12 +467,6 @@ func (p *pending) agreed(cookie string) bool {
 func cookieName(state string) string {
 	digest := sha256.Sum256([]byte("cookie of " + state))
 	return "__Host-ringfence-connect-" + hex.EncodeToString(digest[:8])
-}
-
-func newCookie() string {
-	b := make([]byte, 32)
-	_, _ = rand.Read(b) // never fails: it ends the program instead
-	return base64.RawURLEncoding.EncodeToString(b)
 }
 
 // formToken returns the token of the form that is shown with a cookie. No other site can read or set that cookie.

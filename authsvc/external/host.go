@@ -61,7 +61,7 @@ type Rights interface {
 }
 
 // NewHost returns a host without plugins, on the database of an engine and below its prefix. It declares on the engine how
-// tenants configure external services. Without a sealer nothing can be stored.
+// tenants configure external services.
 func NewHost(e *crud.Engine, sealer Sealer, rights Rights) *Host {
 	h := &Host{shared: &shared{engine: e, db: e.DB, sealer: sealer, rights: rights, prefix: e.Prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
 	h.declareConfigs(e)
@@ -137,11 +137,6 @@ func (h *Host) address(authType, name string) (string, error) {
 	return h.publicURL + h.prefix + "/external/" + authType + "/" + name, nil
 }
 
-// errNoKey refuses what needs the key, instead of storing credentials in the clear.
-func errNoKey() error {
-	return apierr.New(apierr.NotImplemented, "This gateway has no key to keep credentials with")
-}
-
 // keyMissing turns the sealer's error, which the log needs, into one that a client may read.
 func keyMissing(err error) error {
 	if errors.Is(err, sealed.ErrKey) {
@@ -151,9 +146,6 @@ func keyMissing(err error) error {
 }
 
 func (h *shared) seal(value []byte, row string) ([]byte, error) {
-	if h.sealer == nil {
-		return nil, errNoKey()
-	}
 	blob, err := h.sealer.Seal(value, []byte(row))
 	if err != nil {
 		return nil, keyMissing(fmt.Errorf("sealing external credentials: %w", err))
@@ -162,9 +154,6 @@ func (h *shared) seal(value []byte, row string) ([]byte, error) {
 }
 
 func (h *shared) unseal(blob []byte, row string) ([]byte, error) {
-	if h.sealer == nil {
-		return nil, errNoKey()
-	}
 	value, err := h.sealer.Open(blob, []byte(row))
 	if err != nil {
 		return nil, keyMissing(fmt.Errorf("opening external credentials: %w", err))

@@ -15,7 +15,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"github.com/caddyserver/caddy/v2/modules/caddytls"
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
@@ -33,7 +32,7 @@ func init() {
 // SelfSigned serves this installation's self-signed certificate for every name, and for access by address without a server name.
 // The certificate is made when a configuration starts for the first time, and stays the same after restarts and reloads; package
 // selfsigned says how long it is valid and when it is renewed. It also names the host of the public URL. Its SHA-256 fingerprint
-// is logged once per process, after the start.
+// is logged once per process, at the start.
 type SelfSigned struct {
 	// Data is the data folder; the key and the certificate are in its folder "tls". Placeholders are resolved. Default:
 	// {env.RINGFENCE_DATA}, else ./data.
@@ -76,12 +75,9 @@ func (s *SelfSigned) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	app.(*keeper).keep(s)
-	events, err := ctx.App("events")
-	if err != nil {
-		return fmt.Errorf("loading events app: %w", err)
-	}
-	return events.(*caddyevents.App).On("started", announcement{s.shared})
+	k := app.(*keeper)
+	k.kept = append(k.kept, s)
+	return nil
 }
 
 // hasPublicURL is an app that knows this gateway's public URL.
@@ -145,8 +141,8 @@ func (s *SelfSigned) Cleanup() error {
 
 const keeperID = "ringfence_certificates"
 
-// keeper is the app that opens the certificates of a configuration when it starts, so that validating opens none. It needs no
-// configuration.
+// keeper is the app that opens the certificates of a configuration when it starts, so that validating opens none, and logs each once per
+// process. It needs no configuration.
 type keeper struct{ kept []*SelfSigned }
 
 // CaddyModule returns the Caddy module information.
@@ -154,17 +150,25 @@ func (*keeper) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: keeperID, New: func() caddy.Module { return new(keeper) }}
 }
 
-func (k *keeper) keep(s *SelfSigned) { k.kept = append(k.kept, s) }
-
 // Start opens the certificates. It fails if a key cannot be used.
 func (k *keeper) Start() error {
 	for _, s := range k.kept {
-		if _, err := s.open(); err != nil {
+		store, err := s.open()
+		if err != nil {
 			return err
+		}
+		if _, known := logged.LoadOrStore(store.Fingerprint(), true); !known {
+			caddy.Log().Named(selfSignedID).Info("serving a self-signed certificate: before you accept it in a client, "+
+				"compare the SHA-256 fingerprint that the client shows with this one",
+				zap.String("fingerprint", store.Fingerprint()), zap.String("valid_until", store.NotAfter().Format(time.DateOnly)),
+				zap.String("file", store.Path()))
 		}
 	}
 	return nil
 }
+
+// logged holds the fingerprints that this process has logged.
+var logged sync.Map
 
 // Stop does nothing: each SelfSigned releases its own share.
 func (k *keeper) Stop() error { return nil }
@@ -314,24 +318,6 @@ func InUse() []*selfsigned.Store {
 	return stores
 }
 
-// announced holds the fingerprints that this process has logged.
-var announced sync.Map
-
-// announcement logs a certificate once the configuration runs; a configuration that is only validated logs nothing.
-type announcement struct{ shared *shared }
-
-func (a announcement) Handle(context.Context, caddy.Event) error {
-	store := a.shared.store.Load()
-	if store == nil {
-		return nil
-	}
-	if _, known := announced.LoadOrStore(store.Fingerprint(), true); !known {
-		logCertificate("serving a self-signed certificate: before you accept it in a client, "+
-			"compare the SHA-256 fingerprint that the client shows with this one", store)
-	}
-	return nil
-}
-
 // reportReplacement and reportRenewal use the logger of the configuration that runs now: the one that opened the certificate may
 // be gone.
 func reportReplacement(r selfsigned.Replacement) {
@@ -350,13 +336,6 @@ func reportRenewal(err error) {
 	}
 }
 
-func logCertificate(message string, store *selfsigned.Store) {
-	caddy.Log().Named(selfSignedID).Info(message,
-		zap.String("fingerprint", store.Fingerprint()),
-		zap.String("valid_until", store.NotAfter().Format(time.DateOnly)),
-		zap.String("file", store.Path()))
-}
-
 var (
 	_ caddy.Provisioner           = (*SelfSigned)(nil)
 	_ caddy.CleanerUpper          = (*SelfSigned)(nil)
@@ -364,6 +343,5 @@ var (
 	_ certmagic.Manager           = (*SelfSigned)(nil)
 	_ caddyfile.Unmarshaler       = (*SelfSignedOnly)(nil)
 	_ caddytls.OnDemandPermission = (*SelfSignedOnly)(nil)
-	_ caddyevents.Handler         = announcement{}
 	_ caddy.App                   = (*keeper)(nil)
 )

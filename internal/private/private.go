@@ -60,27 +60,12 @@ func Temp(folder, pattern string, content []byte) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return f.Name(), fill(f, content)
+	return f.Name(), fill(f, writing(content))
 }
 
 // Create creates a file with content, mode 0600. If the file exists, it returns [fs.ErrExist] and changes nothing: of several
 // concurrent processes, one succeeds. Either way the file is on disk when Create returns. It creates the folder if it is missing.
-func Create(path string, content []byte) error {
-	folder := filepath.Dir(path)
-	beside, err := Temp(folder, "."+filepath.Base(path)+"-*", content)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(beside) }()
-	err = os.Link(beside, path) // unlike a rename it replaces nothing
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := syncFolder(folder); err != nil {
-		return err
-	}
-	return err
-}
+func Create(path string, content []byte) error { return CreateBy(path, writing(content)) }
 
 // CreateBy is Create of a file of any size, whose content write writes. If write fails, no file is there.
 func CreateBy(path string, write func(w io.Writer) error) error {
@@ -93,13 +78,17 @@ func CreateBy(path string, write func(w io.Writer) error) error {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
-	if err := fillBy(f, write); err != nil {
+	if err := fill(f, write); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil { // unlike a rename it replaces nothing
+	err = os.Link(f.Name(), path) // unlike a rename it replaces nothing
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncFolder(folder)
+	if err := syncFolder(folder); err != nil {
+		return err
+	}
+	return err
 }
 
 // MakeFolder makes a folder, with those above it, for its owner alone if it is missing. A link that leads nowhere is refused.
@@ -133,7 +122,7 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := fill(f, content); err != nil {
+	if err := fill(f, writing(content)); err != nil {
 		return err
 	}
 	if err := os.Rename(beside, path); err != nil {
@@ -142,15 +131,15 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// fill writes to a new file, and closes it. If that fails, it removes the file.
-func fill(f *os.File, content []byte) error {
-	return fillBy(f, func(w io.Writer) error {
+func writing(content []byte) func(w io.Writer) error {
+	return func(w io.Writer) error {
 		_, err := w.Write(content)
 		return err
-	})
+	}
 }
 
-func fillBy(f *os.File, write func(w io.Writer) error) error {
+// fill writes to a new file, and closes it. If that fails, it removes the file.
+func fill(f *os.File, write func(w io.Writer) error) error {
 	err := write(f)
 	if err == nil {
 		err = f.Sync()

@@ -3,7 +3,6 @@ package oauth2
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,7 +106,7 @@ func (p *Plugin) Create(ctx context.Context, l *external.Link, body json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	state := newState()
+	state := rand.Text() // of 130 bits
 	a := attempt{client.ClientID, redirect, request.Scope, oauth2.GenerateVerifier()}
 	if err := l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state, nil, a); err != nil {
 		return nil, err
@@ -117,12 +116,6 @@ func (p *Plugin) Create(ctx context.Context, l *external.Link, body json.RawMess
 		options = append(options, oauth2.SetAuthURLParam(name, value))
 	}
 	return begunAnswer{p.oauth(client, redirect, request.Scope).AuthCodeURL(state, options...), state}, nil
-}
-
-func newState() string {
-	b := make([]byte, 32)
-	_, _ = rand.Read(b) // never fails: it ends the program instead
-	return base64.RawURLEncoding.EncodeToString(b)
 }
 
 // Authorized exchanges the code of the message for tokens, and stores them in place of older ones.
@@ -144,7 +137,9 @@ func (p *Plugin) Authorized(ctx context.Context, l *external.Link, extra []json.
 	}
 	token, err := p.oauth(client, a.RedirectURL, a.Scope).Exchange(p.with(ctx), code, oauth2.VerifierOption(a.Verifier))
 	if err != nil {
-		return exchangeRefusal(err)
+		return refusal(err, func(cause error) error {
+			return external.Refuse(http.StatusBadRequest, cause, "The external service takes the code no longer")
+		})
 	}
 	return l.Save(ctx, credentialsOf(token, a.Scope))
 }
@@ -209,7 +204,7 @@ func (p *Plugin) renew(ctx context.Context, l *external.Link, data json.RawMessa
 	old := &oauth2.Token{RefreshToken: c.RefreshToken}
 	token, err := p.oauth(client, "", nil).TokenSource(p.with(ctx), old).Token()
 	if err != nil {
-		return nil, renewalRefusal(err)
+		return nil, refusal(err, func(cause error) error { return fmt.Errorf("%w: %w", external.ErrGrantRevoked, cause) })
 	}
 	return credentialsOf(token, c.Scope), nil
 }
@@ -244,9 +239,13 @@ func (p *Plugin) client(ctx context.Context, l *external.Link) (clientConfig, er
 }
 
 func (p *Plugin) oauth(c clientConfig, redirect string, scope []string) *oauth2.Config {
+	style := oauth2.AuthStyleInParams
+	if p.config.BasicAuth {
+		style = oauth2.AuthStyleInHeader
+	}
 	return &oauth2.Config{
 		ClientID: c.ClientID, ClientSecret: c.ClientSecret, RedirectURL: redirect, Scopes: scope,
-		Endpoint: oauth2.Endpoint{AuthURL: p.config.AuthURL, TokenURL: p.config.TokenURL, AuthStyle: p.config.style()},
+		Endpoint: oauth2.Endpoint{AuthURL: p.config.AuthURL, TokenURL: p.config.TokenURL, AuthStyle: style},
 	}
 }
 
@@ -354,33 +353,14 @@ func checkURL(address string) error {
 	return nil
 }
 
-func (c *Config) style() oauth2.AuthStyle {
-	if c.BasicAuth {
-		return oauth2.AuthStyleInHeader
-	}
-	return oauth2.AuthStyleInParams
-}
-
-// exchangeRefusal says why a code gave no tokens.
-func exchangeRefusal(err error) error {
-	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
-		return external.Refuse(http.StatusBadRequest, safe(err), "The external service takes the code no longer")
-	}
-	return unavailable(err)
-}
-
-// renewalRefusal says why a refresh token gave no new tokens. Only the service's own error that the grant is gone counts as that
-// (RFC 6749, 5.2): any other error may pass.
-func renewalRefusal(err error) error {
-	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
-		return fmt.Errorf("%w: %w", external.ErrGrantRevoked, safe(err))
-	}
-	return unavailable(err)
-}
-
-func unavailable(err error) error {
+// refusal says why a code, or a refresh token, gave no tokens: gone says it where the grant is. Only the service's own error that it is counts
+// as that (RFC 6749, 5.2): any other error may pass.
+func refusal(err error, gone func(cause error) error) error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
-	if ok && (answer.ErrorCode == "invalid_client" || answer.ErrorCode == "unauthorized_client") {
+	switch {
+	case ok && answer.ErrorCode == "invalid_grant":
+		return gone(safe(err))
+	case ok && (answer.ErrorCode == "invalid_client" || answer.ErrorCode == "unauthorized_client"):
 		return external.Refuse(http.StatusServiceUnavailable, safe(err),
 			"The external service refuses this tenant's client_id and client_secret")
 	}
