@@ -30,12 +30,6 @@ type idpUser struct {
 	UUID string `json:"uuid" required:"true" format:"uuid"`
 }
 
-// methodView is what the audit shows of a user whose method has changed.
-type methodView struct {
-	UUID                 string `json:"uuid"`
-	AuthenticationMethod string `json:"authentication_method"`
-}
-
 func (s *Service) idpOperations() []rest.Operation {
 	const one, users = "/idp/{idp_type}/users/{user_uuid}", "auth.idp.{idp_type}.users"
 	return []rest.Operation{
@@ -178,7 +172,8 @@ func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Req
 	}
 	return true, audit.Write(ctx, tx, r, audit.Change{
 		Tenant: old.TenantUUID, Resource: "users", Object: user,
-		Before: methodView{user, old.Method}, After: methodView{user, method},
+		Before: map[string]any{"uuid": user, "authentication_method": old.Method},
+		After:  map[string]any{"uuid": user, "authentication_method": method},
 	})
 }
 

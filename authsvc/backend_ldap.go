@@ -101,17 +101,14 @@ func orEmpty(text *string) string {
 // check refuses a configuration that no directory can be queried with.
 func (c *LDAPConfig) check() error {
 	err := c.config(orEmpty(c.BindPassword)).Check()
-	if err == nil {
-		return nil
-	}
-	refused := &apierr.Error{Kind: apierr.Invalid, Err: err}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return err
 	}
+	refused := &apierr.Error{Kind: apierr.Invalid, Err: err}
 	for _, one := range joined.Unwrap() {
-		var field *ldap.FieldError
-		if !errors.As(one, &field) {
+		field, ok := errors.AsType[*ldap.FieldError](one)
+		if !ok {
 			return err
 		}
 		refused.Fields = append(refused.Fields, apierr.Field{

@@ -49,11 +49,11 @@ type explanation struct {
 
 // source is the policy that has a pattern, and the group that gives it.
 type source struct {
-	Pattern    string  `json:"pattern" doc:"The pattern of accesses."`
-	PolicyUUID string  `json:"policy_uuid" doc:"The UUID of the policy."`
-	PolicyName string  `json:"policy_name" doc:"The name of the policy." example:"reception"`
-	GroupUUID  *string `json:"group_uuid" doc:"Null: the policy is the user's own."`
-	GroupName  *string `json:"group_name" doc:"The name of the group; null if no group gives it." example:"Reception"`
+	Pattern    string  `db:"access" json:"pattern" doc:"The pattern of accesses."`
+	PolicyUUID string  `db:"policy_uuid" json:"policy_uuid" doc:"The UUID of the policy."`
+	PolicyName string  `db:"policy_name" json:"policy_name" doc:"The name of the policy." example:"reception"`
+	GroupUUID  *string `db:"group_uuid" json:"group_uuid" doc:"Null: the policy is the user's own."`
+	GroupName  *string `db:"group_name" json:"group_name" doc:"The name of the group; null if no group gives it." example:"Reception"`
 }
 
 // holder is a user who holds an access.
@@ -153,9 +153,9 @@ func (s *Service) explainPattern(ctx context.Context, out *explanation, who *pri
 		return err
 	}
 	for _, h := range held {
-		same, named := h.Access == pattern, false
-		if !same && isDenial(h.Access) && isDenial(pattern) { // by another name
-			names, err := principal.Elsewhere(ctx, []string{positive(h.Access)}, who.UserUUID, s.peopleIn(s.db))
+		same, named := h.Pattern == pattern, false
+		if !same && isDenial(h.Pattern) && isDenial(pattern) { // by another name
+			names, err := principal.Elsewhere(ctx, []string{positive(h.Pattern)}, who.UserUUID, s.peopleIn(s.db))
 			if err != nil {
 				return err
 			}
@@ -164,9 +164,9 @@ func (s *Service) explainPattern(ctx context.Context, out *explanation, who *pri
 		if same || named {
 			caller, words := principal.FromContext(ctx), strings.SplitN(out.RequiredAccess, ".", 4)
 			if named && caller.UserUUID != who.UserUUID && caller.Denies(strings.Join(words[:3], ".")+".read") {
-				h.Access = pattern // the person's other names are not for the caller
+				h.Pattern = pattern // the person's other names are not for the caller
 			}
-			pattern = h.Access
+			pattern = h.Pattern
 			out.Through = append(out.Through, h.sources()...)
 		}
 	}
@@ -244,28 +244,25 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (explainedUser
 	return out, nil
 }
 
-// held is one pattern that a user holds, and its source. The names are null of what the caller is denied to read.
+// held is one pattern that a user holds, and its source. The names are empty or null of what the caller is denied to read.
 type held struct {
-	UserUUID   string  `db:"user_uuid"`
-	Access     string  `db:"access"`
-	PolicyUUID string  `db:"policy_uuid"`
-	PolicyName *string `db:"policy_name"`
-	GroupUUID  *string `db:"group_uuid"`
-	GroupName  *string `db:"group_name"`
+	UserUUID string `db:"user_uuid"`
+	source
 }
 
 // sources returns the source of the pattern, if the caller may read what it names.
 func (h held) sources() []source {
-	if h.PolicyName == nil || (h.GroupUUID == nil) != (h.GroupName == nil) {
+	if h.PolicyName == "" || (h.GroupUUID == nil) != (h.GroupName == nil) {
 		return nil
 	}
-	return []source{{h.Access, h.PolicyUUID, *h.PolicyName, h.GroupUUID, h.GroupName}}
+	return []source{h.source}
 }
 
 // heldBy returns what each of the users holds, with its source, user by user.
 func (s *Service) heldBy(ctx context.Context, uuids ...any) ([]held, error) {
 	query, args := s.engine.Visible(ctx, `
-		SELECT h.user_uuid, a.access, h.policy_uuid, (SELECT v.name FROM {auth_policy} v WHERE v.uuid = p.uuid) AS policy_name, h.group_uuid, g.name AS group_name
+		SELECT h.user_uuid, a.access, h.policy_uuid, coalesce((SELECT v.name FROM {auth_policy} v WHERE v.uuid = p.uuid), '') AS policy_name,
+			h.group_uuid, g.name AS group_name
 		FROM `+holdings(crud.Placeholders(1, len(uuids)))+` h
 		JOIN auth_policy p ON p.uuid = h.policy_uuid
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
@@ -363,7 +360,7 @@ func (s *Service) eachHolding(ctx context.Context, tenantUUID, in string, fn fun
 func (s *Service) through(ctx context.Context, h *holder, rows []held, access string) (bool, error) {
 	patterns := make([]string, len(rows))
 	for i, row := range rows {
-		patterns[i] = row.Access
+		patterns[i] = row.Pattern
 	}
 	set, err := s.acls.Compile(patterns)
 	if err != nil {
@@ -379,7 +376,7 @@ func (s *Service) through(ctx context.Context, h *holder, rows []held, access st
 	}
 	h.Through = []source{}
 	for _, row := range rows {
-		if acl.Match(row.Access, access, me) {
+		if acl.Match(row.Pattern, access, me) {
 			h.Through = append(h.Through, row.sources()...)
 		}
 	}

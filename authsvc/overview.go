@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -212,10 +213,7 @@ type configPatch struct {
 	Value bool   `json:"value" required:"true" doc:"The value to be set."`
 }
 
-var (
-	configPatchItem = rest.SchemaOf[configPatch]()
-	configPatchBody = &rest.Schema{Type: "array", Items: configPatchItem}
-)
+var configPatchBody = &rest.Schema{Type: "array", Items: rest.SchemaOf[configPatch]()}
 
 // configOperations show the service's configuration to administrators of the master tenant.
 func (s *Service) configOperations() []rest.Operation {
@@ -299,11 +297,7 @@ func configSteps(r *rest.Request) ([]configPatch, error) {
 		return nil, &apierr.Error{Kind: apierr.Invalid, Fields: fields}
 	}
 	var steps []configPatch
-	for _, item := range value.([]any) {
-		step := item.(map[string]any)
-		steps = append(steps, configPatch{step["op"].(string), step["path"].(string), step["value"].(bool)})
-	}
-	return steps, nil
+	return steps, json.Unmarshal(text, &steps)
 }
 
 // How much profiling records: one in so many contentions, and blocking events of so many nanoseconds on average.

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -337,11 +335,10 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 		return rest.Reply{}, err
 	}
 	asked, _ := r.Query("user_uuid")
-	parsed, err := uuid.Parse(asked)
-	if err != nil || len(asked) != 36 {
+	if !isUUID(asked) {
 		return rest.Reply{}, errBadLink()
 	}
-	user, token := parsed.String(), sentToken(r)
+	user, token := strings.ToLower(asked), sentToken(r)
 	// This is checked before a stranger causes the work of a hash. Only a mail's token may be in a URL.
 	bearer, access := r.HTTP.Header.Get("X-Auth-Token"), strings.ReplaceAll(resetAccess, "{user_uuid}", user)
 	by, err := s.presented(ctx, r, resetsPassword, token, bearer, access, func(link singleUse) bool { return link.UserUUID == user })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -154,4 +155,9 @@ func (s *Service) lookUp(ctx context.Context, r *http.Request, secret string, lo
 }
 
 // PeerIP returns the address of a request's peer, without a port.
-func PeerIP(r *http.Request) string { return host(r.RemoteAddr) }
+func PeerIP(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}

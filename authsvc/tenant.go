@@ -502,12 +502,6 @@ func firstError(errs ...error) error {
 	return errs[i]
 }
 
-// position is what the audit shows of a moved tenant.
-type position struct {
-	UUID       string `json:"uuid"`
-	ParentUUID string `json:"parent_uuid"`
-}
-
 // moveTenant moves a tenant, with all tenants below it, below another one. Both are the request's tenant or below it, so nothing
 // leaves the caller's reach or enters it.
 func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -551,7 +545,8 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 			return err
 		}
 		return firstError(audit.Write(ctx, tx, r, audit.Change{
-			Tenant: moved, Resource: "tenants", Object: moved, Before: position{moved, before}, After: position{moved, parent},
+			Tenant: moved, Resource: "tenants", Object: moved,
+			Before: map[string]any{"uuid": moved, "parent_uuid": before}, After: map[string]any{"uuid": moved, "parent_uuid": parent},
 		}), s.announceTenants(ctx, tx, forgetAll()))
 	})
 }

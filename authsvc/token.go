@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -413,13 +412,6 @@ func clip(text string) string {
 		return string(runes[:512])
 	}
 	return text
-}
-
-func host(remote string) string {
-	if h, _, err := net.SplitHostPort(remote); err == nil {
-		return h
-	}
-	return remote
 }
 
 type scopesRequest struct {

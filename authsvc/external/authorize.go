@@ -100,7 +100,7 @@ func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, s
 	}
 	attemptsOf(ctx).add(authType, userUUID, state)
 	if callback != nil {
-		h.closures.put(digest, closure{callback, extra, time.Now().Add(pendingTime)})
+		h.keepClosure(digest, &closure{callback, extra, time.Now().Add(pendingTime)})
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (h *Host) take(ctx context.Context, authType, state, cookie string) (p pend
 		return p, nil, errUnknownState
 	}
 	_, authorizer := h.plugin(authType).(Authorizer)
-	if !authorizer && !h.closures.has(p.digest) {
+	if _, kept := h.closures.Load(p.digest); !authorizer && !kept {
 		return p, nil, errLostCallback
 	}
 	if err := h.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
@@ -206,7 +206,8 @@ func (h *Host) take(ctx context.Context, authType, state, cookie string) (p pend
 	}); err != nil {
 		return p, nil, err
 	}
-	run = h.closures.take(p.digest)
+	kept, _ := h.closures.LoadAndDelete(p.digest)
+	run, _ = kept.(*closure)
 	text, err := h.unseal(p.Sealed, p.row(pendingRow, authType))
 	if err != nil {
 		return p, nil, err
@@ -228,43 +229,15 @@ type closure struct {
 	expires  time.Time
 }
 
-// closures holds them by the digest of their state. Adding one drops those that have expired.
-type closures struct {
-	mu sync.Mutex
-	of map[[sha256.Size]byte]closure
-}
-
-func newClosures() *closures { return &closures{of: map[[sha256.Size]byte]closure{}} }
-
-func (c *closures) put(digest [sha256.Size]byte, added closure) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	for d, old := range c.of {
-		if now.After(old.expires) {
-			delete(c.of, d)
+// keepClosure keeps a callback for the state of a digest. It drops those that have expired.
+func (h *Host) keepClosure(digest [sha256.Size]byte, added *closure) {
+	h.closures.Range(func(d, old any) bool {
+		if time.Now().After(old.(*closure).expires) {
+			h.closures.Delete(d)
 		}
-	}
-	c.of[digest] = added
-}
-
-func (c *closures) has(digest [sha256.Size]byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, ok := c.of[digest]
-	return ok
-}
-
-// take returns nil if there is none.
-func (c *closures) take(digest [sha256.Size]byte) *closure {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	found, ok := c.of[digest]
-	if !ok {
-		return nil
-	}
-	delete(c.of, digest)
-	return &found
+		return true
+	})
+	h.closures.Store(digest, added)
 }
 
 // A page of ours stands between a plugin and its service, so nobody gives away their account by a link that somebody else has

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/singleflight"
 
@@ -36,7 +37,7 @@ type shared struct {
 	rights   Rights
 	prefix   string
 	configs  *crud.Documents[externalConfig]
-	closures *closures
+	closures sync.Map // *closure by the digest of its state
 	renewals *singleflight.Group
 }
 
@@ -63,7 +64,7 @@ type Rights interface {
 // NewHost returns a host without plugins, on the database of an engine and below its prefix. It declares on the engine how
 // tenants configure external services.
 func NewHost(e *crud.Engine, sealer Sealer, rights Rights) *Host {
-	h := &Host{shared: &shared{engine: e, db: e.DB, sealer: sealer, rights: rights, prefix: e.Prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
+	h := &Host{shared: &shared{engine: e, db: e.DB, sealer: sealer, rights: rights, prefix: e.Prefix, renewals: new(singleflight.Group)}}
 	h.declareConfigs(e)
 	return h
 }

@@ -174,7 +174,7 @@ func (l *Link) mayAct(ctx context.Context, c store.Conn) error {
 
 // change runs a statement on the link's row, and keeps it in the audit if it changed anything. $1 and $2 are the row's key. The
 // rights are checked again: the user may have been given more since the request came.
-func (l *Link) change(ctx context.Context, before, after *linkState, sql string, args ...any) (done bool, err error) {
+func (l *Link) change(ctx context.Context, before, after any, sql string, args ...any) (done bool, err error) {
 	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
 		if err := l.mayAct(ctx, tx); err != nil {
 			return err
@@ -187,7 +187,7 @@ func (l *Link) change(ctx context.Context, before, after *linkState, sql string,
 }
 
 // renewed is change for what the external service has done already: the caller's rights do not matter any more.
-func (l *Link) renewed(ctx context.Context, after *linkState, sql string, args ...any) (done bool, err error) {
+func (l *Link) renewed(ctx context.Context, after any, sql string, args ...any) (done bool, err error) {
 	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
 		done, err = l.write(ctx, tx, l.state(true), after, sql, args...)
 		return err
@@ -196,7 +196,7 @@ func (l *Link) renewed(ctx context.Context, after *linkState, sql string, args .
 }
 
 // write runs a statement on the link's row, and keeps it in the audit if it changed anything.
-func (l *Link) write(ctx context.Context, tx store.Conn, before, after *linkState, sql string, args ...any) (done bool, err error) {
+func (l *Link) write(ctx context.Context, tx store.Conn, before, after any, sql string, args ...any) (done bool, err error) {
 	n, err := tx.Exec(ctx, sql, append([]any{l.UserUUID, l.Type}, args...)...)
 	if err != nil || n != 1 {
 		return false, err
@@ -220,18 +220,13 @@ type linkState struct {
 	Linked   bool   `json:"linked"`
 }
 
-func (l *Link) audit(ctx context.Context, tx store.Conn, before, after *linkState) error {
-	c := audit.Change{Tenant: l.TenantUUID, Resource: "users/external", Object: l.UserUUID + "/" + l.Type}
-	if before != nil {
-		c.Before = before
-	}
-	if after != nil {
-		c.After = after
-	}
-	return audit.Write(ctx, tx, l.request, c)
+func (l *Link) audit(ctx context.Context, tx store.Conn, before, after any) error {
+	return audit.Write(ctx, tx, l.request, audit.Change{
+		Tenant: l.TenantUUID, Resource: "users/external", Object: l.UserUUID + "/" + l.Type, Before: before, After: after,
+	})
 }
 
-func (l *Link) state(linked bool) *linkState { return &linkState{l.UserUUID, l.Type, linked} }
+func (l *Link) state(linked bool) any { return linkState{l.UserUUID, l.Type, linked} }
 
 func (l *Link) sealData(data any) ([]byte, error) {
 	text, err := json.Marshal(data)
