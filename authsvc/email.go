@@ -507,28 +507,6 @@ var tokenParameter = rest.Parameter{
 	Name: "token", Description: "The token of the mail, unless X-Auth-Token has it.", Schema: &rest.Schema{Type: "string"},
 }
 
-// sweepMails deletes expired tokens of mails and expired counts of attempts, in batches.
-func (s *Service) sweepMails(ctx context.Context) error {
-	now, err := store.Get[time.Time](ctx, s.db, `SELECT now_utc()`)
-	if err != nil {
-		return err
-	}
-	for _, sweep := range []struct {
-		sql string
-		now any
-	}{
-		{`DELETE FROM auth_single_use WHERE digest IN (SELECT digest FROM auth_single_use WHERE expires_at <= $1 LIMIT $2)`, now},
-		{`DELETE FROM auth_limit WHERE (subject, place) IN (SELECT subject, place FROM auth_limit WHERE expires_at <= $1 LIMIT $2)`, now.UnixMicro()},
-	} {
-		for n := int64(sweepBatch); n == sweepBatch; {
-			if n, err = s.db.Exec(ctx, sweep.sql, sweep.now, sweepBatch); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 const (
 	// maxJobs is how many jobs may run at once; more are refused.
 	maxJobs = 64

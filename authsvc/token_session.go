@@ -122,23 +122,30 @@ func (s *Service) endTokens(ctx context.Context, tx store.Conn, condition string
 	return len(digests), s.announce(ctx, tx, gone...)
 }
 
-// sweepBatch is how many expired tokens one statement deletes.
+// sweepBatch is how many expired rows one statement deletes.
 const sweepBatch = 5000
 
-// Sweep does what is due each minute. It deletes expired tokens, in batches, and returns how many: nobody could use them any more, so
-// no node needs to forget them. It deletes expired tokens of mails and expired counts of attempts, checks the file of the first
-// administrator's credentials, and looks which kinds of password hash are stored.
-func (s *Service) Sweep(ctx context.Context) (int64, error) {
-	var total int64
-	for {
-		n, err := s.db.Exec(ctx, `DELETE FROM auth_token WHERE digest IN (
-			SELECT digest FROM auth_token WHERE expires_at <= now_utc() LIMIT $1)`, sweepBatch)
-		total += n
-		if err != nil {
-			return total, err
-		}
-		if n < sweepBatch {
-			return total, errors.Join(s.sweepMails(ctx), s.dropStaleCredentials(ctx), s.expectHashes(ctx))
+// Sweep does what is due each minute. It deletes expired tokens, tokens of mails and counts of attempts, in batches, and returns how many:
+// nobody could use them any more, so no node needs to forget them. It checks the file of the first administrator's credentials, and looks
+// which kinds of password hash are stored.
+func (s *Service) Sweep(ctx context.Context) (total int64, err error) {
+	now, err := store.Get[time.Time](ctx, s.db, `SELECT now_utc()`)
+	if err != nil {
+		return 0, err
+	}
+	for _, sweep := range []struct {
+		sql string
+		now any
+	}{
+		{`DELETE FROM auth_token WHERE digest IN (SELECT digest FROM auth_token WHERE expires_at <= $1 LIMIT $2)`, now},
+		{`DELETE FROM auth_single_use WHERE digest IN (SELECT digest FROM auth_single_use WHERE expires_at <= $1 LIMIT $2)`, now},
+		{`DELETE FROM auth_limit WHERE (subject, place) IN (SELECT subject, place FROM auth_limit WHERE expires_at <= $1 LIMIT $2)`, now.UnixMicro()},
+	} {
+		for n := int64(sweepBatch); n == sweepBatch; total += n {
+			if n, err = s.db.Exec(ctx, sweep.sql, sweep.now, sweepBatch); err != nil {
+				return total, err
+			}
 		}
 	}
+	return total, errors.Join(s.dropStaleCredentials(ctx), s.expectHashes(ctx))
 }

@@ -118,9 +118,6 @@ func CheckPublicURL(address string) error {
 	return nil
 }
 
-// PrivateAddress reports whether secrets may be sent to an address: it is https, or http on this machine.
-func PrivateAddress(u *url.URL) bool { return webaddress.Private(u) }
-
 // BuildOAuth2RedirectURL returns the URL to which an external service sends users back, and which triggers the callback. It
 // depends only on the configuration, never on a request.
 func (h *Host) BuildOAuth2RedirectURL(authType string) (string, error) {
