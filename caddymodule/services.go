@@ -218,7 +218,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	c.handler = sync.OnceValues(func() (http.Handler, error) { return app.console() })
+	c.handler = sync.OnceValues(app.console)
 	return nil
 }
 

@@ -202,19 +202,9 @@ var standardPorts = map[string]string{"https": "443", "http": "80"}
 
 // siteName returns the name of the first site of a server that has one, or "".
 func siteName(server *caddyhttp.Server) string {
-	for _, route := range server.Routes {
-		for _, matchers := range route.MatcherSets {
-			for _, matcher := range matchers {
-				hosts, _ := matcher.(*caddyhttp.MatchHost)
-				if hosts == nil {
-					continue
-				}
-				for _, host := range *hosts {
-					if !strings.ContainsAny(host, "*{") && net.ParseIP(host) == nil {
-						return host
-					}
-				}
-			}
+	for _, host := range certificate.Hosts(server.Routes) {
+		if !strings.ContainsAny(host, "*{") && net.ParseIP(host) == nil {
+			return host
 		}
 	}
 	return ""

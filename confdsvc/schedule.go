@@ -32,6 +32,8 @@ type Schedule struct {
 }
 
 // SchedulePeriod is a part of each of some days.
+//
+//nolint:lll // a tag cannot be wrapped
 type SchedulePeriod struct {
 	Start     string  `json:"hours_start" required:"true" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"08:30" doc:"Of the day."`
 	End       string  `json:"hours_end" required:"true" pattern:"^([01][0-9]|2[0-3]):[0-5][0-9]$" example:"17:30" doc:"Of the same day, and not before the start."`

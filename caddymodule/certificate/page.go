@@ -228,7 +228,7 @@ func Served(ctx caddy.Context) (all []*x509.Certificate) {
 				all = append(all, leaf)
 			}
 		}
-		for _, name := range hosts(server.Routes) {
+		for _, name := range Hosts(server.Routes) {
 			for _, c := range caddytls.AllMatchingCertificates(name) {
 				all = append(all, c.Leaf)
 			}
@@ -244,7 +244,8 @@ var anyone = &tls.ClientHelloInfo{
 	SignatureSchemes:  []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256, tls.ECDSAWithP384AndSHA384, tls.Ed25519, tls.PSSWithSHA256},
 }
 
-func hosts(routes caddyhttp.RouteList) (names []string) {
+// Hosts returns the names of the sites of a server.
+func Hosts(routes caddyhttp.RouteList) (names []string) {
 	for _, route := range routes {
 		for _, set := range route.MatcherSets {
 			for _, matcher := range set {
