@@ -28,8 +28,7 @@ var agentFeatures = map[string]string{"login": "agentstaticlogin", "logout": "ag
 func agentDevice(a *confdsvc.Agent) string { return fmt.Sprintf("Custom:ringfence-agent-%d", a.ID) }
 
 func namedAgent(a *confdsvc.Agent) leftout.Omission {
-	name := strings.TrimSpace(text(a.Firstname) + " " + text(a.Lastname))
-	return leftout.Omission{TenantUUID: a.TenantUUID, Kind: "agent", Key: fmt.Sprint(a.ID), Name: cmp.Or(name, a.Number)}
+	return named("agent", a.TenantUUID, a.ID, cmp.Or(strings.TrimSpace(text(a.Firstname)+" "+text(a.Lastname)), a.Number))
 }
 
 // writeAgents writes what rings each agent, by the id: queues have Local/{id}@ringfence-agents as their member.
@@ -76,9 +75,6 @@ func writeTeams(p *plan, w *conf.Writer) {
 	w.Section("ringfence-teams")
 	ofAgent := map[int64][]step{}
 	for _, q := range p.Queues {
-		if p.queues[q.ID] == nil {
-			continue
-		}
 		var of []step
 		for _, m := range p.team(q) {
 			each := step{"Gosub", fmt.Sprintf("ringfence-agent,${ARG1},1(%d,%s,%d)", m.ID, queueName(q), m.Penalty)}

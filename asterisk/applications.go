@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
-	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -14,16 +13,13 @@ func init() {
 	parts = append(parts, part{"extensions.conf", 2, "applications", writeApplications})
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, l := range p.Lines {
-			if o, e := p.takes(l), p.endpoints[p.LineSIP[l.ID]]; o != nil && e != nil && p.lines[l.ID] != nil {
+			if o, e := p.takes(l), p.endpoints.at(p.LineSIP[l.ID]); o != nil && e != nil {
 				add(p.takenContext(p.dialsIn(l, e), o), entry{exten: "_[0-9a-zA-Z*#+]!", steps: []step{enterApplication(o)}})
 			}
 		}
 	})
 	destinations["application:custom"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToApplication) []step {
-		if o := p.applications[to.ApplicationUUID]; o != nil && o.TenantUUID == tenantUUID {
-			return []step{enterApplication(o)}
-		}
-		return nil
+		return enters(p.applications.of(tenantUUID, to.ApplicationUUID), enterApplication)
 	})
 }
 
@@ -33,23 +29,20 @@ func enterApplication(o *confdsvc.Application) step {
 
 // takes returns the application that takes what a line dials, or nil.
 func (p *plan) takes(l *confdsvc.Line) *confdsvc.Application {
-	if o := p.applications[p.LineApplication[l.ID]]; o != nil && o.TenantUUID == l.TenantUUID {
-		return o
-	}
-	return nil
+	return p.applications.of(l.TenantUUID, p.LineApplication[l.ID])
 }
 
 // takenContext is the context of the lines that would dial in another one, and of which an application takes the calls: only emergency numbers are
 // their own there.
 func (p *plan) takenContext(in string, o *confdsvc.Application) string {
-	return fmt.Sprintf("ringfence-taken-%s-%d", o.UUID, p.contexts[in].ID) // a name of a context may be too long to be part of another one
+	return fmt.Sprintf("ringfence-taken-%s-%d", o.UUID, p.contexts.at(in).ID) // a name of a context may be too long to be part of another one
 }
 
 // dialled returns the contexts of what telephones dial in a context: itself, and those of the lines whose calls an application takes.
 func (p *plan) dialled(in string) []string {
 	names := []string{in}
 	for _, id := range slices.Sorted(maps.Keys(p.LineApplication)) {
-		if l, e := p.lines[id], p.endpoints[p.LineSIP[id]]; l != nil && e != nil && p.takes(l) != nil && p.dialsIn(l, e) == in {
+		if l, e := p.lines.at(id), p.endpoints.at(p.LineSIP[id]); l != nil && e != nil && p.takes(l) != nil && p.dialsIn(l, e) == in {
 			names = append(names, p.takenContext(in, p.takes(l)))
 		}
 	}
@@ -61,7 +54,7 @@ func (p *plan) dialled(in string) []string {
 func writeApplications(p *plan, w *conf.Writer) {
 	w.Section("ringfence-applications")
 	for _, o := range p.Applications {
-		named := leftout.Omission{TenantUUID: o.TenantUUID, Kind: "application", Key: o.UUID, Name: text(o.Name)}
+		named := named("application", o.TenantUUID, o.UUID, text(o.Name))
 		steps := []step{{"Gosub", "ringfence-hop,s,1"}}
 		if o.Destination == nil {
 			steps = append(steps,

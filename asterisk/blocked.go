@@ -16,8 +16,8 @@ func writeBlocked(p *plan, w *conf.Writer) {
 	var all []entry
 	seen := map[string]bool{}
 	for _, b := range p.Blocked {
-		u := p.users[confdsvc.ID(b.UserID)]
-		if u == nil || u.TenantUUID != b.TenantUUID {
+		u := p.users.of(b.TenantUUID, confdsvc.ID(b.UserID))
+		if u == nil {
 			continue
 		}
 		forms := []string{strings.TrimPrefix(b.Number, "+")}

@@ -22,7 +22,7 @@ func stateFilter(member int64) string { return fmt.Sprintf("filter-%d", member) 
 // surrogates returns those of a filter who have a telephone, in their order.
 func (p *plan) surrogates(f *confdsvc.CallFilter) (all []confdsvc.FilterSurrogate) {
 	for _, s := range f.Surrogates.Users {
-		if u := p.users[confdsvc.ID(s.ID)]; u != nil && u.TenantUUID == f.TenantUUID && len(p.devices(u)) > 0 {
+		if u := p.users.of(f.TenantUUID, confdsvc.ID(s.ID)); u != nil && len(p.devices(u)) > 0 {
 			all = append(all, s)
 		}
 	}
@@ -33,7 +33,7 @@ func (p *plan) surrogates(f *confdsvc.CallFilter) (all []confdsvc.FilterSurrogat
 func (p *plan) filterOf(u *confdsvc.User) (steps []step) {
 	for _, f := range p.CallFilters {
 		for _, r := range f.Recipients.Users {
-			if f.Enabled && confdsvc.ID(r.ID) == u.ID && f.TenantUUID == u.TenantUUID && len(p.surrogates(f)) > 0 {
+			if confdsvc.ID(r.ID) == u.ID && f.TenantUUID == u.TenantUUID && len(p.surrogates(f)) > 0 {
 				steps = append(steps, step{"Gosub", fmt.Sprintf("ringfence-filters,%d,1", f.ID)})
 			}
 		}
@@ -47,13 +47,13 @@ func writeFilters(p *plan, w *conf.Writer) {
 	var members, filters []entry
 	for _, f := range p.CallFilters {
 		surrogates := p.surrogates(f)
-		if !f.Enabled || len(surrogates) == 0 {
+		if len(surrogates) == 0 {
 			continue
 		}
 		may := slices.Clip(surrogates)
 		for _, r := range f.Recipients.Users {
-			u := p.users[confdsvc.ID(r.ID)]
-			if u == nil || u.TenantUUID != f.TenantUUID {
+			u := p.users.of(f.TenantUUID, confdsvc.ID(r.ID))
+			if u == nil {
 				continue
 			}
 			may = append(may, confdsvc.FilterSurrogate{UserRef: r.UserRef})
@@ -187,9 +187,6 @@ func filterLamps(p *plan, add func(context string, e entry)) {
 		return
 	}
 	for _, f := range p.CallFilters {
-		if !f.Enabled {
-			continue
-		}
 		for _, s := range p.surrogates(f) {
 			add(keyContext(f.TenantUUID), numberLamp(prefix, s.MemberID, "bsfilter", userstate.State{User: s.UUID, Name: stateFilter(s.MemberID)}.Device()))
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
-	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -13,7 +12,7 @@ func init() {
 	parts = append(parts, part{"extensions.conf", 2, "conferences", writeConferences})
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, o := range p.Conferences {
-			for _, x := range p.extensionsOf(o.TenantUUID, p.ConferenceExtensions[o.ID]) {
+			for _, x := range p.extensions.among(o.TenantUUID, p.ConferenceExtensions[o.ID]) {
 				e := entry{exten: x.Exten, steps: []step{enterConference(o)}}
 				if !strings.HasPrefix(x.Exten, "_") {
 					e.hint = "confbridge:" + roomOf(o)
@@ -23,10 +22,7 @@ func init() {
 		}
 	})
 	destinations["conference"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToConference) []step {
-		if o := p.conferences[to.ConferenceID]; o != nil && o.TenantUUID == tenantUUID {
-			return []step{enterConference(o)}
-		}
-		return nil
+		return enters(p.conferences.of(tenantUUID, to.ConferenceID), enterConference)
 	})
 }
 
@@ -45,7 +41,7 @@ func writeConferences(p *plan, w *conf.Writer) {
 		id := fmt.Sprint(o.ID)
 		in := id + "-in"
 		enters := []step{{"Gosub", "ringfence-hop,s,1"}}
-		enters = append(enters, p.preprocess(leftout.Omission{TenantUUID: o.TenantUUID, Kind: "conference", Key: id, Name: text(o.Name)}, o.PreprocessSubroutine)...)
+		enters = append(enters, p.preprocess(named("conference", o.TenantUUID, id, text(o.Name)), o.PreprocessSubroutine)...)
 		enters = append(enters, []step{{"Answer", ""}, {"Set", "RINGFENCE_ADMIN=no"}, {"Set", "RINGFENCE_TRIES=0"}}...)
 		if pin, admin := text(o.PIN), text(o.AdminPIN); pin == "" && admin == "" {
 			p.writeEntry(w, entry{exten: id, about: text(o.Name), steps: append(enters, step{"Goto", in + ",1"})})

@@ -41,6 +41,14 @@ func with[K any](write func(p *plan, tenantUUID string, to *K) []step) func(p *p
 	}
 }
 
+// enters returns the steps, and what enters an object then, or nil if there is none.
+func enters[T any](o *T, enter func(o *T) step, steps ...step) []step {
+	if o == nil {
+		return nil
+	}
+	return append(steps, enter(o))
+}
+
 // lead returns the steps of a tenant's destination, or nil if it leads nowhere.
 func (p *plan) lead(tenantUUID string, d *confdsvc.Destination) []step {
 	if d == nil {
@@ -267,7 +275,7 @@ func toFax(p *plan, tenantUUID string, to *confdsvc.ToMail) []step {
 func toCallback(p *plan, tenantUUID string, to *confdsvc.ToDISA) []step {
 	in := p.contextOf(tenantUUID, to.Context)
 	called := func(u *confdsvc.User) bool {
-		return p.users[u.ID] != nil && u.TenantUUID == tenantUUID && mobileOf(u) != "" && p.reaches(in.Name, mobileOf(u))
+		return u.TenantUUID == tenantUUID && mobileOf(u) != "" && p.reaches(in.Name, mobileOf(u))
 	}
 	if in == nil || to.PIN != nil && !isDigits(*to.PIN) || !slices.ContainsFunc(p.Users, called) {
 		return nil
@@ -297,7 +305,7 @@ func writeMobiles(p *plan, w *conf.Writer) {
 	seen := map[string]bool{}
 	for _, u := range p.Users {
 		number := mobileOf(u)
-		if p.users[u.ID] == nil || number == "" {
+		if number == "" {
 			continue
 		}
 		if exten := u.TenantUUID + "-" + number[len(number)-byEnd:]; !seen[exten] {

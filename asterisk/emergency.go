@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
-	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -51,7 +50,7 @@ func prefixedEmergencies(p *plan, add func(context string, e entry)) {
 	for _, o := range p.Outcalls {
 		for _, x := range o.Extensions {
 			digits := strings.TrimPrefix(x.Exten, "_")
-			if n := int(x.StripDigits); o.Enabled && n > 0 && n <= min(maxPrefix, len(digits)) && isDigits(digits[:n]) {
+			if n := int(x.StripDigits); n > 0 && n <= min(maxPrefix, len(digits)) && isDigits(digits[:n]) {
 				prefixes[o.TenantUUID] = append(prefixes[o.TenantUUID], digits[:n])
 			}
 		}
@@ -69,12 +68,12 @@ func prefixedEmergencies(p *plan, add func(context string, e entry)) {
 func (p *plan) eachEmergency(yield func(c *confdsvc.Context, number string, steps []step)) {
 	dials := map[string]bool{}
 	for _, l := range p.Lines { // what comes in by a trunk is no telephone's
-		if c := p.contexts[l.Context]; c != nil && c.Type != "incall" {
+		if c := p.contexts.at(l.Context); c != nil && c.Type != "incall" {
 			dials[c.Name] = true
 		}
 	}
 	for _, c := range p.Contexts {
-		if p.contexts[c.Name] != c || c.Type != "internal" && !dials[c.Name] {
+		if p.contexts.at(c.Name) != c || c.Type != "internal" && !dials[c.Name] {
 			continue
 		}
 		for _, number := range slices.Sorted(maps.Keys(p.emergencies[c.TenantUUID])) {
@@ -110,9 +109,8 @@ func (p *plan) writeEmergencies(w *conf.Writer) {
 			for _, number := range slices.Sorted(maps.Keys(all)) {
 				p.writeEmergency(w, tenant, all[number])
 			}
-		} else if slices.ContainsFunc(p.Outcalls, func(o *confdsvc.Outcall) bool { return o.TenantUUID == tenant && o.Enabled }) {
-			named := leftout.Omission{TenantUUID: tenant, Kind: "tenant", Key: tenant, Name: p.Slugs[tenant]}
-			p.leave(named, "it has outgoing calls, and no emergency number by which a call could go")
+		} else if slices.ContainsFunc(p.Outcalls, func(o *confdsvc.Outcall) bool { return o.TenantUUID == tenant }) {
+			p.leave(named("tenant", tenant, tenant, p.Slugs[tenant]), "it has outgoing calls, and no emergency number by which a call could go")
 		}
 	}
 }
@@ -178,7 +176,7 @@ func (p *plan) emergencyDials(n *confdsvc.EmergencyNumber, tenantUUID string) (s
 	by(n.TenantUUID, n.Trunks)
 	for _, owner := range []string{tenantUUID, p.Master} {
 		for _, o := range p.Outcalls {
-			if o.TenantUUID == owner && o.Enabled {
+			if o.TenantUUID == owner {
 				by(owner, o.Trunks)
 			}
 		}

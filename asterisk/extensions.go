@@ -102,12 +102,7 @@ func writeLongest(p *plan, w *conf.Writer) {
 }
 
 func writeContexts(p *plan, w *conf.Writer) {
-	contexts := slices.Clone(p.Contexts)
-	slices.SortFunc(contexts, func(a, b *confdsvc.Context) int { return strings.Compare(a.Name, b.Name) })
-	for _, c := range contexts {
-		if p.contexts[c.Name] == nil {
-			continue
-		}
+	for _, c := range byName(p.Contexts, func(c *confdsvc.Context) string { return c.Name }) {
 		w.Section(c.Name)
 		w.Comment(c.Label)
 		p.writeEntries(w, p.entries[c.Name])
@@ -118,7 +113,7 @@ func writeContexts(p *plan, w *conf.Writer) {
 	w.Section(featureContext)
 	p.writeEntries(w, p.entries[featureContext])
 	for _, name := range slices.Sorted(maps.Keys(p.entries)) {
-		if strings.HasPrefix(name, "ringfence-") && p.contexts[name] == nil {
+		if strings.HasPrefix(name, "ringfence-") && p.contexts.at(name) == nil {
 			w.Section(name)
 			p.writeEntries(w, p.entries[name])
 		}
@@ -127,12 +122,8 @@ func writeContexts(p *plan, w *conf.Writer) {
 
 // includes returns the contexts of the tenant that a context includes.
 func (p *plan) includes(c *confdsvc.Context) (all []*confdsvc.Context) {
-	for _, id := range p.Includes[c.ID] {
-		if other := p.contextIDs[id]; other != nil && other != c && other.TenantUUID == c.TenantUUID {
-			all = append(all, other)
-		}
-	}
-	return all
+	all = p.contextIDs.among(c.TenantUUID, p.Includes[c.ID])
+	return slices.DeleteFunc(all, func(other *confdsvc.Context) bool { return other == c })
 }
 
 // included returns the names of what a context includes. One with the number of a parking lot includes that, one for telephones the feature codes,
@@ -259,7 +250,7 @@ func (p *plan) finds(context string, seen map[string]bool, has func(context stri
 	if has(context) {
 		return true
 	}
-	c := p.contexts[context]
+	c := p.contexts.at(context)
 	return c != nil && slices.ContainsFunc(p.included(c), func(name string) bool { return p.finds(name, seen, has) })
 }
 

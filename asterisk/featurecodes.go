@@ -117,9 +117,6 @@ func keyLamps(p *plan, add func(context string, e entry)) {
 		}
 	}
 	for _, u := range p.Users {
-		if p.users[u.ID] == nil {
-			continue
-		}
 		keys := confdsvc.FuncKeys{}
 		if u.FuncKeyTemplateID != nil {
 			if t := templates[*u.FuncKeyTemplateID]; t != nil && t.TenantUUID == u.TenantUUID {
@@ -163,11 +160,11 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 			to = dialable(*key.Exten)
 		}
 	case *confdsvc.KeyGroupMember:
-		if g := p.groups[key.GroupID]; g != nil && slices.Contains(p.memberUsers(g), u) {
+		if g := p.groups.at(key.GroupID); g != nil && slices.Contains(p.memberUsers(g), u) {
 			feature, state, to = "groupmember"+key.Action, stateLeft(g.ID), fmt.Sprint(g.ID)
 		}
 	case *confdsvc.KeyAgent:
-		if a := p.agents[key.AgentID]; a != nil && a.TenantUUID == u.TenantUUID {
+		if a := p.agents.of(u.TenantUUID, key.AgentID); a != nil {
 			feature, state, to = agentFeatures[key.Action], "agent", a.Number
 			lamp = func() string { return agentDevice(a) }
 		}

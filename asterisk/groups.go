@@ -19,21 +19,20 @@ func init() {
 	)
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, g := range p.Groups {
-			if p.groups[g.ID] == nil {
-				continue
-			}
-			for _, x := range p.extensionsOf(g.TenantUUID, p.GroupExtensions[g.UUID]) {
-				add(x.Context, entry{exten: x.Exten, steps: []step{{"Goto", "ringfence-groups," + g.UUID + ",1"}}})
+			for _, x := range p.extensions.among(g.TenantUUID, p.GroupExtensions[g.UUID]) {
+				add(x.Context, entry{exten: x.Exten, steps: []step{toGroup(g)}})
 			}
 		}
 	})
 	destinations["group"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToGroup) []step {
-		g := p.groups[to.GroupID]
-		if g == nil || g.TenantUUID != tenantUUID {
-			return nil
-		}
-		return append(ringTime(to.RingTime), step{"Goto", "ringfence-groups," + g.UUID + ",1"})
+		return enters(p.groups.of(tenantUUID, to.GroupID), toGroup, ringTime(to.RingTime)...)
 	})
+}
+
+func toGroup(g *confdsvc.Group) step { return step{"Goto", "ringfence-groups," + g.UUID + ",1"} }
+
+func namedGroup(g *confdsvc.Group) leftout.Omission {
+	return named("group", g.TenantUUID, g.UUID, g.Label)
 }
 
 // strategies are the strategies of queues.conf. A linear group is no queue: Asterisk could change to that strategy only by a restart.
@@ -71,13 +70,8 @@ func (p *plan) numbersOf(g *confdsvc.Group) (all []memberNumber) {
 }
 
 // memberUsers returns the members of a group that are users, in the order of their priorities.
-func (p *plan) memberUsers(g *confdsvc.Group) (all []*confdsvc.User) {
-	for _, id := range p.GroupUsers[g.UUID] {
-		if u := p.users[id]; u != nil && u.TenantUUID == g.TenantUUID {
-			all = append(all, u)
-		}
-	}
-	return all
+func (p *plan) memberUsers(g *confdsvc.Group) []*confdsvc.User {
+	return p.users.among(g.TenantUUID, p.GroupUsers[g.UUID])
 }
 
 // membersOf returns the interfaces of users, each with what tells whether it is in use, if that matters: who is called while they telephone is
@@ -117,9 +111,6 @@ func (p *plan) members(g *confdsvc.Group) [][2]string {
 func writeGroups(p *plan, w *conf.Writer) {
 	w.Section("ringfence-groups")
 	for _, g := range p.Groups {
-		if p.groups[g.ID] == nil {
-			continue
-		}
 		p.writeEntry(w, entry{exten: g.UUID, about: g.Label, steps: p.enterGroup(g)})
 		p.writeEntry(w, entry{exten: g.UUID + "-ring", steps: p.ringGroup(g)})
 		p.writeEntry(w, entry{exten: g.UUID + "-noanswer", steps: p.leaveGroup(g, "noanswer", g.Fallbacks.NoAnswer, step{"Hangup", "19"})})
@@ -132,9 +123,6 @@ func writeGroups(p *plan, w *conf.Writer) {
 func writeGroupNumbers(p *plan, w *conf.Writer) {
 	w.Section(groupNumbers)
 	for _, g := range p.Groups {
-		if p.groups[g.ID] == nil {
-			continue
-		}
 		for _, n := range p.numbersOf(g) {
 			// A group in a group multiplies what rings: so it counts as if it was sent on more often.
 			steps := []step{{"Set", "__RINGFENCE_MEMBER=1"}, {"Set", "__RINGFENCE_HOPS=$[0${RINGFENCE_HOPS} + 3]"}}
@@ -151,9 +139,6 @@ func writeGroupNumbers(p *plan, w *conf.Writer) {
 func writeMemberships(p *plan, w *conf.Writer) {
 	w.Section("ringfence-memberships")
 	for _, g := range p.Groups {
-		if p.groups[g.ID] == nil {
-			continue
-		}
 		for _, u := range p.memberUsers(g) {
 			p.writeEntry(w, entry{exten: fmt.Sprintf("%d-%s", g.ID, u.UUID), steps: []step{{"Set", "RINGFENCE_NAME=" + stateLeft(g.ID)}, {"Return", ""}}})
 		}
@@ -184,8 +169,7 @@ func (p *plan) enterTeam(named leftout.Omission, subroutine *string, schedule co
 
 // enterGroup prepares a call to a group.
 func (p *plan) enterGroup(g *confdsvc.Group) []step {
-	named := leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
-	steps := p.enterTeam(named, g.PreprocessSubroutine, p.GroupSchedule[g.UUID], g.Timeout, fmt.Sprint(g.ID))
+	steps := p.enterTeam(namedGroup(g), g.PreprocessSubroutine, p.GroupSchedule[g.UUID], g.Timeout, fmt.Sprint(g.ID))
 	if g.MaxCalls != nil && *g.MaxCalls > 0 {
 		steps = append(steps, step{"GotoIf", fmt.Sprintf("$[${GROUP_COUNT(%[1]s@ringfence-group)} > %[2]d]?%[1]s-congestion,1", g.UUID, *g.MaxCalls)})
 	}
@@ -271,11 +255,8 @@ func (p *plan) leaveTeam(tenantUUID string, numbers []confdsvc.ID, why string, t
 	if leads == nil {
 		return append(steps, otherwise...)
 	}
-	for _, x := range p.extensionsOf(tenantUUID, numbers) {
-		if !strings.HasPrefix(x.Exten, "_") {
-			steps = append(steps, step{"Gosub", "ringfence-redirect," + why + ",1(" + x.Exten + ")"})
-			break
-		}
+	if x := p.firstNumber(tenantUUID, numbers); x != nil {
+		steps = append(steps, step{"Gosub", "ringfence-redirect," + why + ",1(" + x.Exten + ")"})
 	}
 	return append(steps, leads...)
 }
@@ -285,10 +266,8 @@ func (p *plan) leaveGroup(g *confdsvc.Group, why string, to *confdsvc.Destinatio
 }
 
 func writeGroupQueues(p *plan, w *conf.Writer) {
-	groups := slices.Clone(p.Groups)
-	slices.SortFunc(groups, func(a, b *confdsvc.Group) int { return strings.Compare(a.Name, b.Name) })
-	for _, g := range groups {
-		if p.groups[g.ID] == nil || strategies[g.Strategy] == "" {
+	for _, g := range byName(p.Groups, func(g *confdsvc.Group) string { return g.Name }) {
+		if strategies[g.Strategy] == "" {
 			continue
 		}
 		w.Section(g.Name)

@@ -37,10 +37,7 @@ var iaxApart = []string{"secret", "username", "context", "setvar", "callerid", "
 
 // iaxOf returns the IAX endpoint of a trunk, or nil if it has none of its tenant.
 func (p *plan) iaxOf(t *confdsvc.Trunk) *confdsvc.EndpointIAX {
-	if x := p.iax[p.TrunkIAX[t.ID]]; x != nil && x.TenantUUID == t.TenantUUID {
-		return x
-	}
-	return nil
+	return p.iax.of(t.TenantUUID, p.TrunkIAX[t.ID])
 }
 
 // iaxFault says why no call goes by an IAX endpoint, or nothing.
@@ -68,12 +65,7 @@ const iaxPort = "4569"
 
 // writeIAX writes iax.conf if anything goes by IAX, or is set of it: without, Asterisk needs no chan_iax2.
 func writeIAX(p *plan, w *conf.Writer) {
-	var trunks []*confdsvc.Trunk
-	for _, t := range p.Trunks {
-		if p.trunks[t.ID] != nil && p.iaxOf(t) != nil {
-			trunks = append(trunks, t)
-		}
-	}
+	trunks := slices.DeleteFunc(slices.Clone(p.Trunks), func(t *confdsvc.Trunk) bool { return p.iaxOf(t) == nil })
 	if len(trunks)+len(p.IAXLimits) == 0 && p.Sections["iax/general"] == nil {
 		return
 	}
@@ -108,8 +100,8 @@ var registerForm = regexp.MustCompile(`^[^@:/?#;"\[\]\s]*$`)
 
 // writeIAXRegister writes where a trunk registers, if it does.
 func (p *plan) writeIAXRegister(w *conf.Writer, t *confdsvc.Trunk) {
-	r := p.registersIAX[p.TrunkRegister[t.ID]]
-	if r == nil || r.TenantUUID != t.TenantUUID || !r.Enabled {
+	r := p.registersIAX.of(t.TenantUUID, p.TrunkRegister[t.ID])
+	if r == nil || !r.Enabled {
 		return
 	}
 	for _, one := range []string{text(r.AuthUsername), text(r.AuthPassword), r.RemoteHost, text(r.CallbackExtension)} {

@@ -4,14 +4,13 @@ import (
 	"fmt"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
-	"github.com/ringfence/ringfence/asterisk/leftout"
 )
 
 func init() {
 	parts = append(parts, part{"extensions.conf", 2, "incalls", writeIncalls})
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, i := range p.Incalls {
-			for _, x := range p.extensionsOf(i.TenantUUID, p.IncallExtensions[i.ID]) {
+			for _, x := range p.extensions.among(i.TenantUUID, p.IncallExtensions[i.ID]) {
 				add(x.Context, entry{exten: x.Exten, steps: []step{{"Goto", fmt.Sprintf("ringfence-incalls,%d,1", i.ID)}}})
 			}
 		}
@@ -23,7 +22,7 @@ func writeIncalls(p *plan, w *conf.Writer) {
 	w.Section("ringfence-incalls")
 	for _, i := range p.Incalls {
 		steps := []step{{"Set", "__WAZO_TENANT_UUID=" + i.TenantUUID}, {"Set", "WAZO_CALLORIGIN=extern"}, {"Gosub", "ringfence-hop,s,1"}}
-		named := leftout.Omission{TenantUUID: i.TenantUUID, Kind: "incall", Key: fmt.Sprint(i.ID), Name: text(i.Description)}
+		named := named("incall", i.TenantUUID, i.ID, text(i.Description))
 		steps = append(steps, p.preprocess(named, i.PreprocessSubroutine)...)
 		steps = append(steps, p.opens(i.TenantUUID, p.IncallSchedule[i.ID])...)
 		steps = append(steps, callerIDRule(i.CallerIDMode, i.CallerIDName)...)

@@ -11,10 +11,7 @@ import (
 func init() {
 	parts = append(parts, part{"extensions.conf", 2, "menus", writeMenus})
 	destinations["ivr"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToIVR) []step {
-		if m := p.menus[to.IVRID]; m != nil && m.TenantUUID == tenantUUID {
-			return []step{{"Goto", menuContext(m) + ",s,1"}}
-		}
-		return nil
+		return enters(p.menus.of(tenantUUID, to.IVRID), func(m *confdsvc.IVR) step { return step{"Goto", menuContext(m) + ",s,1"} })
 	})
 }
 
@@ -30,7 +27,7 @@ const (
 // the one before as often as somebody wants it.
 func writeMenus(p *plan, w *conf.Writer) {
 	for _, m := range p.Menus {
-		named := leftout.Omission{TenantUUID: m.TenantUUID, Kind: "ivr", Key: fmt.Sprint(m.ID), Name: m.Name}
+		named := named("ivr", m.TenantUUID, m.ID, m.Name)
 		w.Section(menuContext(m))
 		w.Comment(m.Name)
 		steps := []step{{"Gosub", "ringfence-hop,s,1"}, {"Answer", ""}, {"Set", "RINGFENCE_TRIES=0"}}

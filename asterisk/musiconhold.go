@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/confdsvc"
@@ -26,12 +24,7 @@ func writeMusic(p *plan, w *conf.Writer) {
 	w.Set("mode", "files")
 	standard := cmp.Or(p.options.DefaultMusic, "moh")
 	w.Set("directory", standard)
-	music := slices.Clone(p.Music)
-	slices.SortFunc(music, func(a, b *confdsvc.MOH) int { return strings.Compare(a.Name, b.Name) })
-	for _, m := range music {
-		if p.music[m.Name] == nil {
-			continue
-		}
+	for _, m := range byName(p.Music, func(m *confdsvc.MOH) string { return m.Name }) {
 		w.Section(m.Name)
 		w.Comment(m.Label)
 		w.Set("mode", "files")

@@ -21,26 +21,28 @@ func init() {
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, o := range p.Outcalls {
 			for _, x := range o.Extensions {
-				if p.extensions[confdsvc.ID(x.ID)] != nil && o.Enabled {
+				if p.extensions.at(confdsvc.ID(x.ID)) != nil {
 					add(x.Context, entry{exten: x.Exten, steps: p.goesOut(o, &x, "${FILTER(0-9*#+,${EXTEN})}", fmt.Sprintf("${FILTER(0-9*#+,${EXTEN:%d})}", x.StripDigits))})
 				}
 			}
 		}
 	})
 	destinations["outcall"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToOutcall) []step {
-		for _, o := range p.Outcalls {
-			if o.ID != to.OutcallID || o.TenantUUID != tenantUUID || !o.Enabled {
-				continue
-			}
-			for _, x := range o.Extensions {
-				if x.Exten == to.Exten || conf.Matches(x.Exten, to.Exten) {
-					return p.goesOut(o, &x, to.Exten, to.Exten[min(int(x.StripDigits), len(to.Exten)):])
-				}
-			}
-			return p.goesOut(o, &confdsvc.DialPattern{}, to.Exten, to.Exten)
+		o := p.outcalls.of(tenantUUID, to.OutcallID)
+		if o == nil {
+			return nil
 		}
-		return nil
+		for _, x := range o.Extensions {
+			if x.Exten == to.Exten || conf.Matches(x.Exten, to.Exten) {
+				return p.goesOut(o, &x, to.Exten, to.Exten[min(int(x.StripDigits), len(to.Exten)):])
+			}
+		}
+		return p.goesOut(o, &confdsvc.DialPattern{}, to.Exten, to.Exten)
 	})
+}
+
+func namedOutcall(o *confdsvc.Outcall) leftout.Omission {
+	return named("outcall", o.TenantUUID, o.ID, o.Name)
 }
 
 // goesOut sends a call out: dialled is the number by which permissions are asked, and rest what is left of it for the trunk.
@@ -70,16 +72,12 @@ func writeOutcalls(p *plan, w *conf.Writer) {
 		limited[l.tenantUUID] = true
 	}
 	for _, o := range p.Outcalls {
-		if !o.Enabled {
-			continue
-		}
 		id := fmt.Sprint(o.ID)
 		var opens []step
 		for _, s := range o.Schedules {
 			opens = p.opens(o.TenantUUID, confdsvc.ID(s.ID))
 		}
-		named := leftout.Omission{TenantUUID: o.TenantUUID, Kind: "outcall", Key: id, Name: o.Name}
-		steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.preprocess(named, o.PreprocessSubroutine)...)
+		steps := append([]step{{"Gosub", "ringfence-hop,s,1"}}, p.preprocess(namedOutcall(o), o.PreprocessSubroutine)...)
 		steps = append(steps, opens...)
 		if o.InternalCallerID {
 			steps = append(steps, keepsNumber)
@@ -121,9 +119,6 @@ func (p *plan) tryTrunk(id confdsvc.ID, dial string, limited bool) []step {
 // writePermitted writes the numbers of the call permissions.
 func (p *plan) writePermitted(w *conf.Writer) {
 	for _, c := range p.CallPermissions {
-		if !c.Enabled {
-			continue
-		}
 		w.Section(fmt.Sprintf("ringfence-permission-%d", c.ID))
 		w.Comment(c.Name)
 		var all []entry
@@ -137,8 +132,7 @@ func (p *plan) writePermitted(w *conf.Writer) {
 			}
 			seen[exten] = true
 			if !conf.IsExten(exten) {
-				named := leftout.Omission{TenantUUID: c.TenantUUID, Kind: "callpermission", Key: fmt.Sprint(c.ID), Name: c.Name}
-				p.leave(named, fmt.Sprintf("its number %q is none that Asterisk can read", exten))
+				p.leave(named("callpermission", c.TenantUUID, c.ID, c.Name), fmt.Sprintf("its number %q is none that Asterisk can read", exten))
 				continue
 			}
 			all = append(all, entry{exten: exten, steps: []step{{"Return", ""}}})
@@ -174,13 +168,13 @@ func (p *plan) callLimits() []callLimit {
 	for _, t := range p.Tenants {
 		all = append(all, limitOf(t.UUID, "tenant", t.UUID, t.CallLimits))
 	}
-	for _, t := range p.Trunks {
+	for _, t := range p.stored.Trunks {
 		all = append(all, limitOf(t.TenantUUID, "trunk", t.ID, t.CallLimits))
 	}
-	for _, o := range p.Outcalls {
+	for _, o := range p.stored.Outcalls {
 		all = append(all, limitOf(o.TenantUUID, "outcall", o.ID, o.CallLimits))
 	}
-	for _, u := range p.Users {
+	for _, u := range p.stored.Users {
 		all = append(all, limitOf(u.TenantUUID, "user", u.UUID, u.CallLimits))
 	}
 	return slices.DeleteFunc(all, func(l callLimit) bool { return l.name == "" })
@@ -213,8 +207,8 @@ func (p *plan) outcallFault(o *confdsvc.Outcall) string {
 
 // dialBy returns what calls the number RINGFENCE_NUMBER by a trunk, or "" if the trunk has a fault or is another tenant's.
 func (p *plan) dialBy(id confdsvc.ID, tenantUUID string) string {
-	t := p.trunks[id]
-	if t == nil || t.TenantUUID != tenantUUID {
+	t := p.trunks.of(tenantUUID, id)
+	if t == nil {
 		return ""
 	}
 	if x := p.iaxOf(t); x != nil {
@@ -223,10 +217,10 @@ func (p *plan) dialBy(id confdsvc.ID, tenantUUID string) string {
 		}
 		return "IAX2/" + x.Name + "/${RINGFENCE_NUMBER}"
 	}
-	if e := p.endpoints[p.TrunkSIP[id]]; e != nil {
+	if e := p.endpoints.at(p.TrunkSIP[id]); e != nil {
 		return "PJSIP/${RINGFENCE_NUMBER}@" + e.Name
 	}
-	c := p.customs[p.TrunkCustom[id]]
+	c := p.customs.at(p.TrunkCustom[id])
 	if localForm.MatchString(c.Interface) {
 		return c.Interface
 	}
@@ -239,15 +233,12 @@ func writeOutgoingCallers(p *plan, w *conf.Writer) {
 	w.Section("ringfence-outgoing-callers")
 	var sendsOn []entry
 	byGroup := map[confdsvc.ID][]confdsvc.ID{} // the permissions of the groups that a user is in
-	for _, g := range p.Groups {
+	for _, g := range p.stored.Groups {
 		for _, u := range p.memberUsers(g) {
 			byGroup[u.ID] = append(byGroup[u.ID], p.GroupCallPermissions[g.UUID]...)
 		}
 	}
 	for _, u := range p.Users {
-		if p.users[u.ID] == nil {
-			continue
-		}
 		shown := p.outgoingID(u)
 		if shown != nil {
 			p.writeEntry(w, entry{exten: "c" + u.UUID, steps: append(shown, step{"Return", ""})})
@@ -255,13 +246,13 @@ func writeOutgoingCallers(p *plan, w *conf.Writer) {
 		if p.writePermissions(w, "p"+u.UUID, u.TenantUUID, append(byGroup[u.ID], p.UserCallPermissions[u.ID]...), text(u.CallPermissionPassword)) || shown != nil ||
 			limitOf("", "", "", u.CallLimits).name != "" {
 			for _, lineID := range p.UserLines[u.ID] {
-				if e := p.endpoints[p.LineSIP[lineID]]; e != nil && p.mainUser(lineID) == u {
+				if e := p.endpoints.at(p.LineSIP[lineID]); e != nil && p.mainUser(lineID) == u {
 					sendsOn = append(sendsOn, entry{exten: channelSum("PJSIP/" + e.Name), steps: []step{{"Return", u.UUID}}})
 				}
 			}
 		}
 	}
-	for _, o := range p.Outcalls {
+	for _, o := range p.stored.Outcalls {
 		var ids []confdsvc.ID
 		for _, c := range o.CallPermissions {
 			ids = append(ids, c.ID)
@@ -283,7 +274,7 @@ var keepsNumber = step{"Set", "RINGFENCE_SEEN=${CALLERID(num)}"}
 // formatted returns the number that the called see in a trunk's format. One that does not begin with + stays as it is, and so does one of another
 // country than the tenant's main number where the format is that of calls inside the country.
 func (p *plan) formatted(trunkID confdsvc.ID) string {
-	t := p.trunks[trunkID]
+	t := p.trunks.at(trunkID)
 	switch code, begin := country(p.mains[t.TenantUUID]); {
 	case t.OutgoingCallerIDFormat == "E164":
 		return "${FILTER(0-9*#,${RINGFENCE_SEEN})}"
@@ -360,7 +351,7 @@ func (p *plan) writePermissions(w *conf.Writer, exten, tenantUUID string, ids []
 	asks := map[string][]string{} // the digits that lift a refusal, by the exten that asks for them
 	var order []string
 	for _, c := range p.CallPermissions {
-		if !c.Enabled || c.TenantUUID != tenantUUID || !slices.Contains(ids, c.ID) {
+		if c.TenantUUID != tenantUUID || !slices.Contains(ids, c.ID) {
 			continue
 		}
 		matches := fmt.Sprintf("$[${DIALPLAN_EXISTS(ringfence-permission-%d,${RINGFENCE_DIALLED},1)} = 1]?", c.ID)

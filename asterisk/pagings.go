@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
-	"github.com/ringfence/ringfence/asterisk/leftout"
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
@@ -29,10 +28,8 @@ func writePagings(p *plan, w *conf.Writer) {
 		if pages == nil {
 			continue
 		}
-		for _, id := range p.PagingCallers[g.ID] {
-			if u := p.users[id]; u != nil && u.TenantUUID == g.TenantUUID {
-				byTenant[g.TenantUUID] = append(byTenant[g.TenantUUID], entry{exten: fmt.Sprintf("%su%d", g.Number, id), steps: pages})
-			}
+		for _, u := range p.users.among(g.TenantUUID, p.PagingCallers[g.ID]) {
+			byTenant[g.TenantUUID] = append(byTenant[g.TenantUUID], entry{exten: fmt.Sprintf("%su%d", g.Number, u.ID), steps: pages})
 		}
 	}
 	for _, tenant := range slices.Sorted(maps.Keys(byTenant)) {
@@ -51,15 +48,14 @@ func writePagings(p *plan, w *conf.Writer) {
 // pages returns what the number of a paging does, or nil if it reaches nobody. It adds who is paged.
 func (p *plan) pages(g *confdsvc.Paging, paged map[confdsvc.ID]bool) []step {
 	var members []string
-	for _, id := range p.PagingMembers[g.ID] {
-		if u := p.users[id]; u != nil && u.TenantUUID == g.TenantUUID && len(members) < maxPaged {
-			members = append(members, fmt.Sprintf("Local/%d@ringfence-paged", id))
-			paged[id] = true
+	for _, u := range p.users.among(g.TenantUUID, p.PagingMembers[g.ID]) {
+		if len(members) < maxPaged {
+			members = append(members, fmt.Sprintf("Local/%d@ringfence-paged", u.ID))
+			paged[u.ID] = true
 		}
 	}
 	if n := len(p.PagingMembers[g.ID]); n > maxPaged {
-		named := leftout.Omission{TenantUUID: g.TenantUUID, Kind: "paging", Key: fmt.Sprint(g.ID), Name: g.Number}
-		p.leave(named, fmt.Sprintf("only %d of its %d members are paged", maxPaged, n))
+		p.leave(named("paging", g.TenantUUID, g.ID, g.Number), fmt.Sprintf("only %d of its %d members are paged", maxPaged, n))
 	}
 	if !g.Enabled || len(members) == 0 || !isDigits(g.Number) {
 		return nil

@@ -3,7 +3,6 @@ package asterisk
 import (
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/confdsvc"
@@ -37,21 +36,14 @@ var slotForm = regexp.MustCompile(`^[1-9][0-9]{0,8}$`)
 
 // lotNumber returns the number of a lot, or nil.
 func (p *plan) lotNumber(l *confdsvc.ParkingLot) *confdsvc.Extension {
-	for _, x := range p.extensionsOf(l.TenantUUID, p.ParkingExtensions[l.ID]) {
-		if !strings.HasPrefix(x.Exten, "_") {
-			return x
-		}
-	}
-	return nil
+	return p.firstNumber(l.TenantUUID, p.ParkingExtensions[l.ID])
 }
 
 // writeParkingContexts makes the contexts known to the dialplan: res_parking is reloaded before, and fills them.
 func writeParkingContexts(p *plan, w *conf.Writer) {
 	for _, l := range p.ParkingLots {
-		if p.lotFault(l) == "" {
-			w.Section(parkingContext(l))
-			w.Comment(text(l.Name))
-		}
+		w.Section(parkingContext(l))
+		w.Comment(text(l.Name))
 	}
 }
 
@@ -60,9 +52,6 @@ const longestParking = 86400
 
 func writeParkingLots(p *plan, w *conf.Writer) {
 	for _, l := range p.ParkingLots {
-		if p.lotFault(l) != "" {
-			continue
-		}
 		w.Section(parkingContext(l))
 		w.Comment(text(l.Name))
 		w.Set("context", parkingContext(l))

@@ -29,12 +29,11 @@ func writePickups(p *plan, w *conf.Writer) {
 	seen := map[[2]string]bool{}
 	for _, l := range p.Lines {
 		u := p.mainUser(l.ID)
-		if p.lines[l.ID] == nil || u == nil || u.TenantUUID != l.TenantUUID {
+		if u == nil || u.TenantUUID != l.TenantUUID {
 			continue
 		}
-		for _, id := range p.LineExtensions[l.ID] {
-			x := p.extensions[id]
-			if x == nil || x.TenantUUID != l.TenantUUID || seen[[2]string{x.Context, x.Exten}] {
+		for _, x := range p.extensions.among(l.TenantUUID, p.LineExtensions[l.ID]) {
+			if seen[[2]string{x.Context, x.Exten}] {
 				continue
 			}
 			seen[[2]string{x.Context, x.Exten}] = true
@@ -42,9 +41,6 @@ func writePickups(p *plan, w *conf.Writer) {
 		}
 	}
 	for _, c := range p.Contexts {
-		if p.contexts[c.Name] == nil {
-			continue
-		}
 		w.Section(pickups(c))
 		p.writeEntries(w, marks[c.Name])
 		for _, other := range p.includes(c) {
@@ -65,7 +61,7 @@ func (p *plan) pickupGroups(u *confdsvc.User) map[string][]string {
 			slices.ContainsFunc(of.Groups, func(one confdsvc.PickupGroup) bool { return slices.Contains(p.GroupUsers[one.UUID], u.ID) })
 	}
 	for _, k := range p.CallPickups {
-		if !k.Enabled || k.TenantUUID != u.TenantUUID {
+		if k.TenantUUID != u.TenantUUID {
 			continue
 		}
 		name := fmt.Sprintf("%s+%d", k.TenantUUID, k.ID)

@@ -60,16 +60,15 @@ func (p *plan) transportFault(t *confdsvc.SIPTransport) string {
 	return cmp.Or(wrongName(t.Name), p.taken(t.Name, "pjsip.conf"))
 }
 
+func namedTransport(t *confdsvc.SIPTransport) leftout.Omission {
+	return named("transport", "", t.UUID, t.Name)
+}
+
 func writeTransports(p *plan, w *conf.Writer) {
-	transports := slices.Clone(p.Transports)
-	slices.SortFunc(transports, func(a, b *confdsvc.SIPTransport) int { return strings.Compare(a.Name, b.Name) })
-	for _, t := range transports {
-		if !p.transports[t.Name] {
-			continue
-		}
+	for _, t := range byName(p.Transports, func(t *confdsvc.SIPTransport) string { return t.Name }) {
 		w.Section(t.Name)
 		w.Set("type", "transport")
-		writeOptions(w, t.Options, transportForms, p.optionOf(leftout.Omission{Kind: "transport", Key: t.UUID, Name: t.Name}, "options."))
+		writeOptions(w, t.Options, transportForms, p.optionOf(namedTransport(t), "options."))
 		if protocol, _ := t.Options.Last("protocol"); protocol == "tls" && !choosesTLS(t.Options) {
 			w.Set("method", "tlsv1_2")
 		}
@@ -153,7 +152,7 @@ func (p *plan) unusable(e *confdsvc.EndpointSIP) string {
 // eachSIPLine goes through the lines at which a telephone can register, with their endpoints.
 func (p *plan) eachSIPLine(do func(l *confdsvc.Line, e *confdsvc.EndpointSIP)) {
 	for _, l := range p.Lines {
-		if e := p.endpoints[p.LineSIP[l.ID]]; e != nil && e.TenantUUID == l.TenantUUID && p.lineFault(l) == "" {
+		if e := p.endpoints.of(l.TenantUUID, p.LineSIP[l.ID]); e != nil && p.lineFault(l) == "" {
 			do(l, e)
 		}
 	}
@@ -177,7 +176,7 @@ func writeNames(p *plan, w *conf.Writer) {
 
 func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.EndpointSIP) {
 	u := p.mainUser(l.ID)
-	named := p.named(l)
+	named := p.namedLine(l)
 	omit := p.optionOf(named, "endpoint_section_options.")
 	in := p.dialsIn(l, e)
 	if o := p.takes(l); o != nil {
@@ -400,7 +399,7 @@ func (p *plan) writeLineVariables(w *conf.Writer, l *confdsvc.Line, u *confdsvc.
 	set("WAZO_USERID", fmt.Sprint(u.ID))
 	set("WAZO_USERUUID", u.UUID)
 	set("PICKUPMARK", p.pickupMark(u))
-	if c := p.contexts[in]; c != nil {
+	if c := p.contexts.at(in); c != nil {
 		set("RINGFENCE_PICKUPS", pickups(c))
 	}
 	if box := p.boxOf(u); box != nil {

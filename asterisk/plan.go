@@ -13,33 +13,36 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
-// plan is a snapshot, with what generators look up in it. It holds only what works: nothing that is disabled.
+// plan is a snapshot, with what generators look up in it. It holds only what works: nothing that is disabled, or has another fault.
 type plan struct {
 	*confdsvc.Snapshot
+	stored  *confdsvc.Snapshot // with what does not work
 	options Options
 
-	contexts     map[string]*confdsvc.Context // by the names of their sections
-	contextIDs   map[confdsvc.ID]*confdsvc.Context
-	users        map[confdsvc.ID]*confdsvc.User
-	lines        map[confdsvc.ID]*confdsvc.Line
-	extensions   map[confdsvc.ID]*confdsvc.Extension
-	voicemails   map[confdsvc.ID]*confdsvc.Voicemail
-	groups       map[confdsvc.ID]*confdsvc.Group
-	queues       map[confdsvc.ID]*confdsvc.Queue
-	agents       map[confdsvc.ID]*confdsvc.Agent
-	music        map[string]*confdsvc.MOH // by name
-	musicUUIDs   map[string]*confdsvc.MOH
+	contexts     index[string, confdsvc.Context] // by the names of their sections
+	contextIDs   index[confdsvc.ID, confdsvc.Context]
+	users        index[confdsvc.ID, confdsvc.User]
+	lines        index[confdsvc.ID, confdsvc.Line]
+	extensions   index[confdsvc.ID, confdsvc.Extension]
+	voicemails   index[confdsvc.ID, confdsvc.Voicemail]
+	groups       index[confdsvc.ID, confdsvc.Group]
+	queues       index[confdsvc.ID, confdsvc.Queue]
+	agents       index[confdsvc.ID, confdsvc.Agent]
+	music        index[string, confdsvc.MOH] // by name
+	musicUUIDs   index[string, confdsvc.MOH]
 	sounds       map[[2]string]*confdsvc.Sound // by tenant and name of the category
-	schedules    map[confdsvc.ID]*confdsvc.Schedule
-	menus        map[confdsvc.ID]*confdsvc.IVR
-	conferences  map[confdsvc.ID]*confdsvc.Conference
-	applications map[string]*confdsvc.Application
-	trunks       map[confdsvc.ID]*confdsvc.Trunk
-	parking      map[string][]*confdsvc.ParkingLot // the lots that have a number in a context, by its name
-	endpoints    map[string]*confdsvc.EndpointSIP  // by UUID, also those with which nobody can telephone, as the next
-	customs      map[confdsvc.ID]*confdsvc.EndpointCustom
-	iax          map[confdsvc.ID]*confdsvc.EndpointIAX
-	registersIAX map[confdsvc.ID]*confdsvc.RegisterIAX
+	schedules    index[confdsvc.ID, confdsvc.Schedule]
+	menus        index[confdsvc.ID, confdsvc.IVR]
+	conferences  index[confdsvc.ID, confdsvc.Conference]
+	switchboards index[string, confdsvc.Switchboard]
+	applications index[string, confdsvc.Application]
+	outcalls     index[confdsvc.ID, confdsvc.Outcall]
+	trunks       index[confdsvc.ID, confdsvc.Trunk]
+	parking      map[string][]*confdsvc.ParkingLot   // the lots that have a number in a context, by its name
+	endpoints    index[string, confdsvc.EndpointSIP] // by UUID, also those with which nobody can telephone, as the next
+	customs      index[confdsvc.ID, confdsvc.EndpointCustom]
+	iax          index[confdsvc.ID, confdsvc.EndpointIAX]
+	registersIAX index[confdsvc.ID, confdsvc.RegisterIAX]
 	transports   map[string]bool   // the names of those that are written
 	features     map[string]string // the numbers, or patterns, of feature codes, by feature
 	// entries are what each context holds, by its name.
@@ -70,15 +73,61 @@ func text(s *string) string {
 	return *s
 }
 
-// index returns the objects without a fault, by their keys.
-func index[K comparable, T any](objects []*T, key func(o *T) K, fault func(o *T) string) map[K]*T {
-	out := make(map[K]*T, len(objects))
+// index has objects of a kind by their keys, each with its tenant.
+type index[K comparable, T any] map[K]owned[T]
+
+type owned[T any] struct {
+	tenantUUID string
+	object     *T
+}
+
+// newIndex returns the index of objects, of which key returns the key and the tenant.
+func newIndex[K comparable, T any](objects []*T, key func(o *T) (key K, tenantUUID string)) index[K, T] {
+	x := make(index[K, T], len(objects))
 	for _, o := range objects {
-		if fault == nil || fault(o) == "" {
-			out[key(o)] = o
+		k, tenantUUID := key(o)
+		x[k] = owned[T]{tenantUUID, o}
+	}
+	return x
+}
+
+// at returns the object with a key, or nil.
+func (x index[K, T]) at(key K) *T { return x[key].object }
+
+// of returns the object of a tenant with a key, or nil.
+func (x index[K, T]) of(tenantUUID string, key K) *T {
+	if one := x[key]; one.tenantUUID == tenantUUID {
+		return one.object
+	}
+	return nil
+}
+
+// among returns the objects of a tenant that have these keys, in this order.
+func (x index[K, T]) among(tenantUUID string, keys []K) (all []*T) {
+	for _, key := range keys {
+		if o := x.of(tenantUUID, key); o != nil {
+			all = append(all, o)
 		}
 	}
-	return out
+	return all
+}
+
+// ids returns the ids of what an object is linked with.
+func ids[T any](linked []T, id func(one T) int64) (all []confdsvc.ID) {
+	for _, one := range linked {
+		all = append(all, confdsvc.ID(id(one)))
+	}
+	return all
+}
+
+// byName returns objects in the order of their names.
+func byName[T any](objects []T, name func(o T) string) []T {
+	return slices.SortedStableFunc(slices.Values(objects), func(a, b T) int { return strings.Compare(name(a), name(b)) })
+}
+
+// working returns the objects without a fault.
+func working[T any](objects []T, fault func(o T) string) []T {
+	return slices.DeleteFunc(slices.Clone(objects), func(o T) bool { return fault(o) != "" })
 }
 
 // leaveOut names the objects that have a fault.
@@ -99,48 +148,75 @@ func (p *plan) leave(o leftout.Omission, why string) {
 // disabled is the fault of what somebody has disabled.
 const disabled = "it is disabled"
 
+// off is the fault of what is not enabled, or nothing.
+func off(enabled bool) string {
+	if enabled {
+		return ""
+	}
+	return disabled
+}
+
+// named returns how the files name an object that they lack.
+func named(kind, tenantUUID string, key any, name string) leftout.Omission {
+	return leftout.Omission{TenantUUID: tenantUUID, Kind: kind, Key: fmt.Sprint(key), Name: name}
+}
+
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	s = withSections(s)
 	p := &plan{
-		Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{},
+		Snapshot: new(*s), stored: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{},
 		leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}, parking: map[string][]*confdsvc.ParkingLot{},
 		public: map[[2]string]string{}, mains: map[string]string{}, emergencies: map[string]map[string][]*confdsvc.EmergencyNumber{},
+		sounds: map[[2]string]*confdsvc.Sound{},
 	}
-	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, p.contextFault)
-	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) confdsvc.ID { return c.ID }, p.contextFault)
-	p.users = index(s.Users, func(u *confdsvc.User) confdsvc.ID { return u.ID }, func(u *confdsvc.User) string {
-		if !isOn(u.Enabled) {
-			return disabled
-		}
-		return ""
-	})
-	p.lines = index(s.Lines, func(l *confdsvc.Line) confdsvc.ID { return l.ID }, func(l *confdsvc.Line) string { return p.placeFault(l.TenantUUID, l.Context) })
-	p.extensions = index(s.Extensions, func(x *confdsvc.Extension) confdsvc.ID { return x.ID }, p.extensionFault)
-	p.voicemails = index(s.Voicemails, func(v *confdsvc.Voicemail) confdsvc.ID { return v.ID }, p.voicemailFault)
-	p.groups = index(s.Groups, func(g *confdsvc.Group) confdsvc.ID { return g.ID }, p.groupFault)
-	p.queues = index(s.Queues, func(q *confdsvc.Queue) confdsvc.ID { return q.ID }, p.queueFault)
-	p.agents = index(s.Agents, func(a *confdsvc.Agent) confdsvc.ID { return a.ID }, nil)
-	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, p.musicFault)
-	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, p.musicFault)
-	p.sounds = index(s.Sounds, func(o *confdsvc.Sound) [2]string { return [2]string{o.TenantUUID, o.Name} }, nil)
-	p.schedules = index(s.Schedules, func(s *confdsvc.Schedule) confdsvc.ID { return s.ID }, scheduleFault)
-	p.menus = index(s.Menus, func(m *confdsvc.IVR) confdsvc.ID { return m.ID }, nil)
-	p.conferences = index(s.Conferences, func(o *confdsvc.Conference) confdsvc.ID { return o.ID }, nil)
-	p.applications = index(s.Applications, func(o *confdsvc.Application) string { return o.UUID }, nil)
-	for _, l := range s.ParkingLots {
-		if p.lotFault(l) == "" {
-			in := p.lotNumber(l).Context
-			p.parking[in] = append(p.parking[in], l)
-		}
+	p.Contexts = working(s.Contexts, p.contextFault)
+	p.contexts = newIndex(p.Contexts, func(c *confdsvc.Context) (string, string) { return c.Name, c.TenantUUID })
+	p.contextIDs = newIndex(p.Contexts, func(c *confdsvc.Context) (confdsvc.ID, string) { return c.ID, c.TenantUUID })
+	p.Users = working(s.Users, func(u *confdsvc.User) string { return off(isOn(u.Enabled)) })
+	p.users = newIndex(p.Users, func(u *confdsvc.User) (confdsvc.ID, string) { return u.ID, u.TenantUUID })
+	p.Lines = working(s.Lines, func(l *confdsvc.Line) string { return p.placeFault(l.TenantUUID, l.Context) })
+	p.lines = newIndex(p.Lines, func(l *confdsvc.Line) (confdsvc.ID, string) { return l.ID, l.TenantUUID })
+	p.Extensions = working(s.Extensions, p.extensionFault)
+	p.extensions = newIndex(p.Extensions, func(x *confdsvc.Extension) (confdsvc.ID, string) { return x.ID, x.TenantUUID })
+	p.Voicemails = working(s.Voicemails, p.voicemailFault)
+	p.voicemails = newIndex(p.Voicemails, func(v *confdsvc.Voicemail) (confdsvc.ID, string) { return v.ID, v.TenantUUID })
+	p.Groups = working(s.Groups, p.groupFault)
+	p.groups = newIndex(p.Groups, func(g *confdsvc.Group) (confdsvc.ID, string) { return g.ID, g.TenantUUID })
+	p.Queues = working(s.Queues, p.queueFault)
+	p.queues = newIndex(p.Queues, func(q *confdsvc.Queue) (confdsvc.ID, string) { return q.ID, q.TenantUUID })
+	p.agents = newIndex(s.Agents, func(a *confdsvc.Agent) (confdsvc.ID, string) { return a.ID, a.TenantUUID })
+	p.Music = working(s.Music, p.musicFault)
+	p.music = newIndex(p.Music, func(m *confdsvc.MOH) (string, string) { return m.Name, m.TenantUUID })
+	p.musicUUIDs = newIndex(p.Music, func(m *confdsvc.MOH) (string, string) { return m.UUID, m.TenantUUID })
+	for _, o := range s.Sounds {
+		p.sounds[[2]string{o.TenantUUID, o.Name}] = o
 	}
-	p.endpoints = index(s.Endpoints, func(e *confdsvc.EndpointSIP) string { return e.UUID }, nil)
-	p.customs = index(s.Customs, func(e *confdsvc.EndpointCustom) confdsvc.ID { return e.ID }, nil)
-	p.iax = index(s.EndpointsIAX, func(x *confdsvc.EndpointIAX) confdsvc.ID { return x.ID }, nil)
-	p.registersIAX = index(s.RegistersIAX, func(r *confdsvc.RegisterIAX) confdsvc.ID { return r.ID }, nil)
-	for _, t := range s.Transports {
-		p.transports[t.Name] = p.transportFault(t) == ""
+	p.Schedules = working(s.Schedules, scheduleFault)
+	p.schedules = newIndex(p.Schedules, func(s *confdsvc.Schedule) (confdsvc.ID, string) { return s.ID, s.TenantUUID })
+	p.menus = newIndex(s.Menus, func(m *confdsvc.IVR) (confdsvc.ID, string) { return m.ID, m.TenantUUID })
+	p.conferences = newIndex(s.Conferences, func(o *confdsvc.Conference) (confdsvc.ID, string) { return o.ID, o.TenantUUID })
+	p.switchboards = newIndex(s.Switchboards, func(o *confdsvc.Switchboard) (string, string) { return o.UUID, o.TenantUUID })
+	p.applications = newIndex(s.Applications, func(o *confdsvc.Application) (string, string) { return o.UUID, o.TenantUUID })
+	p.ParkingLots = working(s.ParkingLots, p.lotFault)
+	for _, l := range p.ParkingLots {
+		in := p.lotNumber(l).Context
+		p.parking[in] = append(p.parking[in], l)
 	}
-	p.trunks = index(s.Trunks, func(t *confdsvc.Trunk) confdsvc.ID { return t.ID }, p.trunkFault)
+	p.endpoints = newIndex(s.Endpoints, func(e *confdsvc.EndpointSIP) (string, string) { return e.UUID, e.TenantUUID })
+	p.customs = newIndex(s.Customs, func(e *confdsvc.EndpointCustom) (confdsvc.ID, string) { return e.ID, e.TenantUUID })
+	p.iax = newIndex(s.EndpointsIAX, func(x *confdsvc.EndpointIAX) (confdsvc.ID, string) { return x.ID, x.TenantUUID })
+	p.registersIAX = newIndex(s.RegistersIAX, func(r *confdsvc.RegisterIAX) (confdsvc.ID, string) { return r.ID, r.TenantUUID })
+	p.Transports = working(s.Transports, p.transportFault)
+	for _, t := range p.Transports {
+		p.transports[t.Name] = true
+	}
+	p.Trunks = working(s.Trunks, p.trunkFault)
+	p.trunks = newIndex(p.Trunks, func(t *confdsvc.Trunk) (confdsvc.ID, string) { return t.ID, t.TenantUUID })
+	p.Outcalls = working(s.Outcalls, func(o *confdsvc.Outcall) string { return off(o.Enabled) })
+	p.outcalls = newIndex(p.Outcalls, func(o *confdsvc.Outcall) (confdsvc.ID, string) { return o.ID, o.TenantUUID })
+	p.CallPermissions = working(s.CallPermissions, func(c *confdsvc.CallPermission) string { return off(c.Enabled) })
+	p.CallFilters = working(s.CallFilters, func(f *confdsvc.CallFilter) string { return off(f.Enabled) })
+	p.CallPickups = working(s.CallPickups, func(k *confdsvc.CallPickup) string { return off(k.Enabled) })
 	for _, f := range s.Features {
 		if f.Enabled && conf.IsExten(f.Exten) {
 			p.features[f.Feature] = f.Exten
@@ -160,61 +236,46 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 		p.emergencies[tenant] = p.emergenciesOf(tenant)
 	}
 	p.enter()
-	p.leaveFaults()
+	p.leaveFaults(s)
 	return p
 }
 
-// leaveFaults names the objects that the files do not have. Users have none of their own: their lines tell of them.
-func (p *plan) leaveFaults() {
-	leaveOut(p, p.Lines, p.lineFault, p.named)
-	leaveOut(p, p.Trunks, p.trunkFault, p.namedTrunk)
-	for _, l := range p.Lines {
-		if c := p.customs[p.LineCustom[l.ID]]; c != nil && customSuffix(c) != text(c.InterfaceSuffix) {
-			p.optionOf(p.named(l), "")("interface_suffix", wrongForm)
+// leaveFaults names the objects of a snapshot that the files do not have. Users have none of their own: their lines tell of them.
+func (p *plan) leaveFaults(s *confdsvc.Snapshot) {
+	leaveOut(p, s.Lines, p.lineFault, p.namedLine)
+	leaveOut(p, s.Trunks, p.trunkFault, p.namedTrunk)
+	for _, l := range s.Lines {
+		if c := p.customs.at(p.LineCustom[l.ID]); c != nil && customSuffix(c) != text(c.InterfaceSuffix) {
+			p.optionOf(p.namedLine(l), "")("interface_suffix", wrongForm)
 		}
 	}
-	leaveOut(p, p.Extensions, p.extensionFault, func(x *confdsvc.Extension) leftout.Omission {
-		return leftout.Omission{TenantUUID: x.TenantUUID, Kind: "extension", Key: fmt.Sprint(x.ID), Name: x.Exten}
-	})
-	leaveOut(p, p.Contexts, p.contextFault, func(c *confdsvc.Context) leftout.Omission {
-		return leftout.Omission{TenantUUID: c.TenantUUID, Kind: "context", Key: fmt.Sprint(c.ID), Name: c.Label}
-	})
-	leaveOut(p, p.Voicemails, p.voicemailFault, func(v *confdsvc.Voicemail) leftout.Omission {
-		return leftout.Omission{TenantUUID: v.TenantUUID, Kind: "voicemail", Key: fmt.Sprint(v.ID), Name: v.Number}
-	})
-	leaveOut(p, p.Groups, p.groupFault, func(g *confdsvc.Group) leftout.Omission {
-		return leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
-	})
-	leaveOut(p, p.Queues, p.queueFault, namedQueue)
+	leaveOut(p, s.Extensions, p.extensionFault, func(x *confdsvc.Extension) leftout.Omission { return named("extension", x.TenantUUID, x.ID, x.Exten) })
+	leaveOut(p, s.Contexts, p.contextFault, func(c *confdsvc.Context) leftout.Omission { return named("context", c.TenantUUID, c.ID, c.Label) })
+	leaveOut(p, s.Voicemails, p.voicemailFault, func(v *confdsvc.Voicemail) leftout.Omission { return named("voicemail", v.TenantUUID, v.ID, v.Number) })
+	leaveOut(p, s.Groups, p.groupFault, namedGroup)
+	leaveOut(p, s.Queues, p.queueFault, namedQueue)
 	p.leaveRules()
-	leaveOut(p, p.Music, p.musicFault, func(m *confdsvc.MOH) leftout.Omission {
-		return leftout.Omission{TenantUUID: m.TenantUUID, Kind: "moh", Key: m.UUID, Name: m.Label}
+	leaveOut(p, s.Music, p.musicFault, func(m *confdsvc.MOH) leftout.Omission { return named("moh", m.TenantUUID, m.UUID, m.Label) })
+	leaveOut(p, s.Schedules, scheduleFault, namedSchedule)
+	leaveOut(p, s.ParkingLots, p.lotFault, func(l *confdsvc.ParkingLot) leftout.Omission {
+		return named("parkinglot", l.TenantUUID, l.ID, text(l.Name))
 	})
-	leaveOut(p, p.Schedules, scheduleFault, func(s *confdsvc.Schedule) leftout.Omission {
-		return leftout.Omission{TenantUUID: s.TenantUUID, Kind: "schedule", Key: fmt.Sprint(s.ID), Name: text(s.Name)}
-	})
-	leaveOut(p, p.ParkingLots, p.lotFault, func(l *confdsvc.ParkingLot) leftout.Omission {
-		return leftout.Omission{TenantUUID: l.TenantUUID, Kind: "parkinglot", Key: fmt.Sprint(l.ID), Name: text(l.Name)}
-	})
-	leaveOut(p, p.Outcalls, p.outcallFault, func(o *confdsvc.Outcall) leftout.Omission {
-		return leftout.Omission{TenantUUID: o.TenantUUID, Kind: "outcall", Key: fmt.Sprint(o.ID), Name: o.Name}
-	})
-	leaveOut(p, p.Transports, p.transportFault, func(t *confdsvc.SIPTransport) leftout.Omission {
-		return leftout.Omission{Kind: "transport", Key: t.UUID, Name: t.Name}
-	})
+	leaveOut(p, s.Outcalls, p.outcallFault, namedOutcall)
+	leaveOut(p, s.Transports, p.transportFault, namedTransport)
 }
 
-// named returns how a line is named: as its endpoint, and with its main user.
-func (p *plan) named(l *confdsvc.Line) leftout.Omission {
-	o := leftout.Omission{TenantUUID: l.TenantUUID, Kind: "line", Key: fmt.Sprint(l.ID)}
-	if e := p.endpoints[p.LineSIP[l.ID]]; e != nil {
+// namedLine returns how a line is named: as its endpoint, and with its main user.
+func (p *plan) namedLine(l *confdsvc.Line) leftout.Omission {
+	o := named("line", l.TenantUUID, l.ID, "")
+	if e := p.endpoints.at(p.LineSIP[l.ID]); e != nil {
 		o.Name = e.Name
-	} else if c := p.customs[p.LineCustom[l.ID]]; c != nil {
+	} else if c := p.customs.at(p.LineCustom[l.ID]); c != nil {
 		o.Name = c.Interface
 	}
 	if users := p.LineUsers[l.ID]; len(users) > 0 {
-		if at, found := slices.BinarySearchFunc(p.Users, users[0], func(u *confdsvc.User, id confdsvc.ID) int { return cmp.Compare(u.ID, id) }); found {
-			o.UserUUID, o.User = p.Users[at].UUID, nameOf(p.Users[at])
+		all := p.stored.Users
+		if at, found := slices.BinarySearchFunc(all, users[0], func(u *confdsvc.User, id confdsvc.ID) int { return cmp.Compare(u.ID, id) }); found {
+			o.UserUUID, o.User = all[at].UUID, nameOf(all[at])
 		}
 	}
 	return o
@@ -231,12 +292,7 @@ func (p *plan) contextFault(c *confdsvc.Context) string {
 	return p.taken(c.Name, "extensions.conf")
 }
 
-func scheduleFault(s *confdsvc.Schedule) string {
-	if !s.Enabled {
-		return disabled
-	}
-	return ""
-}
+func scheduleFault(s *confdsvc.Schedule) string { return off(s.Enabled) }
 
 // placeFault is the fault of an object in a context that does not work.
 func (p *plan) placeFault(tenantUUID, context string) string {
@@ -269,10 +325,7 @@ func (p *plan) voicemailFault(v *confdsvc.Voicemail) string {
 }
 
 func (p *plan) groupFault(g *confdsvc.Group) string {
-	if !g.Enabled {
-		return disabled
-	}
-	return cmp.Or(wrongName(g.Name), p.taken(g.Name, "queues.conf"))
+	return cmp.Or(off(g.Enabled), wrongName(g.Name), p.taken(g.Name, "queues.conf"))
 }
 
 func (p *plan) musicFault(m *confdsvc.MOH) string {
@@ -333,40 +386,20 @@ func each[T any](objects []*T, change func(o *T)) (copies []*T) {
 
 // contextOf returns a tenant's own context, or nil if there is none that works. Its name is that of its section.
 func (p *plan) contextOf(tenantUUID, name string) *confdsvc.Context {
-	if c := p.contexts[section(name)]; c != nil && c.TenantUUID == tenantUUID {
-		return c
-	}
-	return nil
-}
-
-// extensionsOf returns the numbers of a tenant's object that work, of those with these ids.
-func (p *plan) extensionsOf(tenantUUID string, ids []confdsvc.ID) (all []*confdsvc.Extension) {
-	for _, id := range ids {
-		if x := p.extensions[id]; x != nil && x.TenantUUID == tenantUUID {
-			all = append(all, x)
-		}
-	}
-	return all
+	return p.contexts.of(tenantUUID, section(name))
 }
 
 func mailbox(v *confdsvc.Voicemail) string { return v.Number + "@" + v.Context }
 
 // boxOf returns a user's mailbox, or nil.
 func (p *plan) boxOf(u *confdsvc.User) *confdsvc.Voicemail {
-	v := p.voicemails[p.UserVoicemail[u.ID]]
-	if v == nil || v.TenantUUID != u.TenantUUID {
-		return nil
-	}
-	return v
+	return p.voicemails.of(u.TenantUUID, p.UserVoicemail[u.ID])
 }
 
 // musicOf returns the class of a music on hold that a tenant's object names, or "" if the tenant has none of that name.
 func (p *plan) musicOf(tenantUUID string, name *string) string {
-	if m := p.music[text(name)]; m != nil && m.TenantUUID == tenantUUID {
-		return m.Name
-	}
-	if text(name) == "default" {
-		return "default"
+	if text(name) == "default" || p.music.of(tenantUUID, text(name)) != nil {
+		return text(name)
 	}
 	return ""
 }
@@ -374,17 +407,15 @@ func (p *plan) musicOf(tenantUUID string, name *string) string {
 // mainUser returns the main user of a line, or nil if it has none or a disabled one.
 func (p *plan) mainUser(lineID confdsvc.ID) *confdsvc.User {
 	if users := p.LineUsers[lineID]; len(users) > 0 {
-		return p.users[users[0]]
+		return p.users.at(users[0])
 	}
 	return nil
 }
 
 // context returns the context in which a user dials, and in which their calls are forwarded: that of their main line.
 func (p *plan) context(u *confdsvc.User) *confdsvc.Context {
-	for _, id := range p.UserLines[u.ID] {
-		if l := p.lines[id]; l != nil && l.TenantUUID == u.TenantUUID {
-			return p.contexts[l.Context]
-		}
+	for _, l := range p.lines.among(u.TenantUUID, p.UserLines[u.ID]) {
+		return p.contexts.at(l.Context)
 	}
 	return nil
 }
@@ -392,10 +423,18 @@ func (p *plan) context(u *confdsvc.User) *confdsvc.Context {
 // number returns the number of a user, or nil: the first one of their lines.
 func (p *plan) number(u *confdsvc.User) *confdsvc.Extension {
 	for _, lineID := range p.UserLines[u.ID] {
-		for _, x := range p.extensionsOf(u.TenantUUID, p.LineExtensions[lineID]) {
-			if !strings.HasPrefix(x.Exten, "_") {
-				return x
-			}
+		if x := p.firstNumber(u.TenantUUID, p.LineExtensions[lineID]); x != nil {
+			return x
+		}
+	}
+	return nil
+}
+
+// firstNumber returns the first of a tenant's extensions with these ids that is no pattern, or nil.
+func (p *plan) firstNumber(tenantUUID string, ids []confdsvc.ID) *confdsvc.Extension {
+	for _, x := range p.extensions.among(tenantUUID, ids) {
+		if !strings.HasPrefix(x.Exten, "_") {
+			return x
 		}
 	}
 	return nil
@@ -409,23 +448,22 @@ type device struct {
 
 // lineFault says why a line rings nothing, and no telephone can use it, or nothing.
 func (p *plan) lineFault(l *confdsvc.Line) string {
-	if p.lines[l.ID] == nil {
+	if p.lines.at(l.ID) == nil {
 		return p.placeFault(l.TenantUUID, l.Context)
 	}
-	_, fault := p.device(l.ID)
+	_, fault := p.device(l)
 	return fault
 }
 
-// device returns what a line of p.lines rings or, if there is nothing, why. The telephone of a disabled user is none.
-func (p *plan) device(lineID confdsvc.ID) (d device, fault string) {
-	l := p.lines[lineID]
-	if len(p.LineUsers[lineID]) > 0 && p.mainUser(lineID) == nil {
+// device returns what a line rings or, if there is nothing, why. The telephone of a disabled user is none.
+func (p *plan) device(l *confdsvc.Line) (d device, fault string) {
+	if len(p.LineUsers[l.ID]) > 0 && p.mainUser(l.ID) == nil {
 		return d, "its user is disabled"
 	}
-	if e := p.endpoints[p.LineSIP[lineID]]; e != nil && e.TenantUUID == l.TenantUUID {
+	if e := p.endpoints.of(l.TenantUUID, p.LineSIP[l.ID]); e != nil {
 		return device{watch: "PJSIP/" + e.Name, dial: "${PJSIP_DIAL_CONTACTS(" + e.Name + ")}"}, p.unusable(e)
 	}
-	if c := p.customs[p.LineCustom[lineID]]; c != nil && c.TenantUUID == l.TenantUUID {
+	if c := p.customs.of(l.TenantUUID, p.LineCustom[l.ID]); c != nil {
 		return device{watch: c.Interface, dial: c.Interface + customSuffix(c)}, p.customFault(c)
 	}
 	return d, "it has no endpoint of its tenant"
@@ -448,11 +486,8 @@ const maxDevices = 4000
 // devices returns what a user's lines ring, all at once. What does not fit is left out.
 func (p *plan) devices(u *confdsvc.User) (all []device) {
 	size := 0
-	for _, id := range p.UserLines[u.ID] {
-		if l := p.lines[id]; l == nil || l.TenantUUID != u.TenantUUID {
-			continue
-		}
-		if d, fault := p.device(id); fault == "" && !slices.Contains(all, d) && size+len(d.dial) < maxDevices {
+	for _, l := range p.lines.among(u.TenantUUID, p.UserLines[u.ID]) {
+		if d, fault := p.device(l); fault == "" && !slices.Contains(all, d) && size+len(d.dial) < maxDevices {
 			all, size = append(all, d), size+len(d.dial)+1
 		}
 	}

@@ -24,20 +24,13 @@ func init() {
 	)
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
 		for _, q := range p.Queues {
-			if p.queues[q.ID] == nil {
-				continue
-			}
-			for _, x := range p.extensionsOf(q.TenantUUID, queueNumbers(q)) {
+			for _, x := range p.extensions.among(q.TenantUUID, queueNumbers(q)) {
 				add(x.Context, entry{exten: x.Exten, steps: []step{enterQueue(q)}})
 			}
 		}
 	})
 	destinations["queue"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToQueue) []step {
-		q := p.queues[to.QueueID]
-		if q == nil || q.TenantUUID != tenantUUID {
-			return nil
-		}
-		return append(ringTime(to.RingTime), enterQueue(q))
+		return enters(p.queues.of(tenantUUID, to.QueueID), enterQueue, ringTime(to.RingTime)...)
 	})
 }
 
@@ -46,14 +39,11 @@ func enterQueue(q *confdsvc.Queue) step {
 }
 
 func namedQueue(q *confdsvc.Queue) leftout.Omission {
-	return leftout.Omission{TenantUUID: q.TenantUUID, Kind: "queue", Key: fmt.Sprint(q.ID), Name: cmp.Or(text(q.Label), q.Name)}
+	return named("queue", q.TenantUUID, q.ID, cmp.Or(text(q.Label), q.Name))
 }
 
 func (p *plan) queueFault(q *confdsvc.Queue) string {
-	if !q.Enabled {
-		return disabled
-	}
-	return p.taken(queueName(q), "queues.conf")
+	return cmp.Or(off(q.Enabled), p.taken(queueName(q), "queues.conf"))
 }
 
 // queueName is what Asterisk calls a queue: two tenants may have queues of one name. Asterisk makes no queue linear that was none, nor the other way: that
@@ -69,7 +59,7 @@ func queueName(q *confdsvc.Queue) string {
 // ringsInUse reports whether a queue rings members who telephone.
 func ringsInUse(q *confdsvc.Queue) bool {
 	value, _ := q.Options.Option("ringinuse")
-	return slices.Contains([]string{"yes", "true", "on", "1"}, value)
+	return conf.IsYes(value)
 }
 
 func queueNumbers(q *confdsvc.Queue) (ids []confdsvc.ID) {
@@ -80,22 +70,14 @@ func queueNumbers(q *confdsvc.Queue) (ids []confdsvc.ID) {
 }
 
 // queueUsers returns the members of a queue that are users, in the order of their priorities.
-func (p *plan) queueUsers(q *confdsvc.Queue) (all []*confdsvc.User) {
-	for _, m := range q.Members.Users {
-		if u := p.users[confdsvc.ID(m.ID)]; u != nil && u.TenantUUID == q.TenantUUID {
-			all = append(all, u)
-		}
-	}
-	return all
+func (p *plan) queueUsers(q *confdsvc.Queue) []*confdsvc.User {
+	return p.users.among(q.TenantUUID, ids(q.Members.Users, func(m confdsvc.QueueUser) int64 { return m.ID }))
 }
 
 // writeQueueCalls writes what a call to each queue does: it begins at the queue's id, and waits at {id}-wait.
 func writeQueueCalls(p *plan, w *conf.Writer) {
 	w.Section("ringfence-queues")
 	for _, q := range p.Queues {
-		if p.queues[q.ID] == nil {
-			continue
-		}
 		id, to := fmt.Sprint(q.ID), q.Fallbacks
 		leave := func(why string, to *confdsvc.Destination, otherwise ...step) {
 			p.writeEntry(w, entry{exten: id + "-" + why, steps: p.leaveTeam(q.TenantUUID, queueNumbers(q), why, to, otherwise...)})
@@ -115,8 +97,7 @@ func writeQueueCalls(p *plan, w *conf.Writer) {
 func (p *plan) leaveRules() {
 	for _, r := range p.SkillRules {
 		if len(r.Rules.V) > 0 {
-			named := leftout.Omission{TenantUUID: r.TenantUUID, Kind: "skillrule", Key: fmt.Sprint(r.ID), Name: r.Name}
-			p.leave(named, "Asterisk's queues know no skills: calls wait as if there was no rule")
+			p.leave(named("skillrule", r.TenantUUID, r.ID, r.Name), "Asterisk's queues know no skills: calls wait as if there was no rule")
 		}
 	}
 }
@@ -185,7 +166,7 @@ func (p *plan) waitInQueue(q *confdsvc.Queue) (steps []step) {
 // team are the agents of a queue that there are, with their penalties.
 func (p *plan) team(q *confdsvc.Queue) (all []confdsvc.QueueAgent) {
 	for _, m := range q.Members.Agents {
-		if a := p.agents[confdsvc.ID(m.ID)]; a != nil && a.TenantUUID == q.TenantUUID {
+		if p.agents.of(q.TenantUUID, confdsvc.ID(m.ID)) != nil {
 			all = append(all, m)
 		}
 	}
@@ -207,9 +188,6 @@ var soundOptions = strings.Fields(`announce periodic-announce queue-callswaiting
 
 func writeQueues(p *plan, w *conf.Writer) {
 	for _, q := range p.Queues {
-		if p.queues[q.ID] == nil {
-			continue
-		}
 		w.Section(queueName(q))
 		w.Comment(namedQueue(q).Name)
 		if strings.HasSuffix(queueName(q), "-linear") {

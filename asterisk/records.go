@@ -3,7 +3,6 @@ package asterisk
 import (
 	"github.com/ringfence/ringfence/asterisk/cdr"
 	"github.com/ringfence/ringfence/asterisk/conf"
-	"github.com/ringfence/ringfence/asterisk/leftout"
 )
 
 // The records of calls go to the manager interface, and into a file for the time when nobody listens there.
@@ -29,7 +28,7 @@ func init() {
 func writeAnnouncements(p *plan, w *conf.Writer) {
 	w.Section("ringfence-announces")
 	for _, a := range p.Announcements {
-		named := leftout.Omission{TenantUUID: a.TenantUUID, Kind: "recordings/announcements", Key: a.TenantUUID}
+		named := named("recordings/announcements", a.TenantUUID, a.TenantUUID, "")
 		hears := func(option string, typed *string) string {
 			why := p.soundFault(a.TenantUUID, text(typed))
 			if why != "" {

@@ -16,9 +16,13 @@ func init() {
 	parts = append(parts, part{"extensions.conf", 2, "schedules", writeSchedules})
 }
 
+func namedSchedule(s *confdsvc.Schedule) leftout.Omission {
+	return named("schedule", s.TenantUUID, s.ID, text(s.Name))
+}
+
 // opens sends calls elsewhere outside of the hours of a schedule that an object of a tenant has: by its id, or 0.
 func (p *plan) opens(tenantUUID string, id confdsvc.ID) []step {
-	if s := p.schedules[id]; s != nil && s.TenantUUID == tenantUUID {
+	if p.schedules.of(tenantUUID, id) != nil {
 		return []step{{"Gosub", fmt.Sprintf("ringfence-schedules,%d,1", id)}}
 	}
 	return nil
@@ -28,12 +32,9 @@ func (p *plan) opens(tenantUUID string, id confdsvc.ID) []step {
 func writeSchedules(p *plan, w *conf.Writer) {
 	w.Section("ringfence-schedules")
 	for _, s := range p.Schedules {
-		if p.schedules[s.ID] == nil {
-			continue
-		}
 		zone := p.zoneOf(s)
 		var steps []step
-		named := leftout.Omission{TenantUUID: s.TenantUUID, Kind: "schedule", Key: fmt.Sprint(s.ID), Name: text(s.Name)}
+		named := namedSchedule(s)
 		if len(s.OpenPeriods.V) == 0 {
 			p.optionOf(named, "")("open_periods", "there are none: it never opens, and all calls go where they go while it is closed")
 		}
@@ -62,8 +63,7 @@ func (p *plan) zoneOf(s *confdsvc.Schedule) string {
 		return ""
 	}
 	if _, err := time.LoadLocation(name); err != nil || name == "Local" || strings.ContainsAny(name, ",?&") {
-		p.leave(leftout.Omission{TenantUUID: s.TenantUUID, Kind: "schedule", Key: fmt.Sprint(s.ID), Name: text(s.Name)},
-			fmt.Sprintf("there is no time zone %q: that of the telephone system counts", name))
+		p.leave(namedSchedule(s), fmt.Sprintf("there is no time zone %q: that of the telephone system counts", name))
 		return ""
 	}
 	return "," + name

@@ -12,12 +12,9 @@ func init() {
 	featureCodes["switchboard"] = serviceStep("", "take")
 	lamps = append(lamps, switchboardLamps)
 	destinations["switchboard"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToSwitchboard) []step {
-		for _, s := range p.Switchboards {
-			if s.UUID == to.SwitchboardUUID && s.TenantUUID == tenantUUID {
-				return append(ringTime(to.RingTime), step{"Goto", "ringfence-switchboards," + s.UUID + ",1"})
-			}
-		}
-		return nil
+		return enters(p.switchboards.of(tenantUUID, to.SwitchboardUUID), func(s *confdsvc.Switchboard) step {
+			return step{"Goto", "ringfence-switchboards," + s.UUID + ",1"}
+		}, ringTime(to.RingTime)...)
 	})
 }
 
@@ -38,7 +35,7 @@ func writeSwitchboards(p *plan, w *conf.Writer) {
 		}
 		boards = append(boards, entry{exten: s.UUID, about: s.Name, steps: append(steps, to...)})
 		for _, m := range s.Members.Users {
-			if u := p.users[confdsvc.ID(m.ID)]; u != nil && u.TenantUUID == s.TenantUUID {
+			if u := p.users.of(s.TenantUUID, confdsvc.ID(m.ID)); u != nil {
 				members = append(members, entry{exten: fmt.Sprintf("%du%d", s.ID, u.ID), steps: []step{{"Return", s.UUID}}})
 			}
 		}

@@ -122,22 +122,22 @@ func (p *plan) mute(e entry, in string) entry {
 
 // ownerOf names whose object a number of the dialplan is, or nothing.
 func (p *plan) ownerOf(number, in string) leftout.Omission {
-	if c := p.contexts[in]; c != nil {
-		return leftout.Omission{TenantUUID: c.TenantUUID, Kind: "extension", Key: number, Name: c.Label}
+	if c := p.contexts.at(in); c != nil {
+		return named("extension", c.TenantUUID, number, c.Label)
 	}
 	for _, u := range p.Users {
 		if strings.HasPrefix(number, u.UUID) {
-			return leftout.Omission{TenantUUID: u.TenantUUID, Kind: "user", Key: u.UUID, Name: nameOf(u)}
+			return namedUser(u)
 		}
 	}
 	for _, g := range p.Groups {
 		if strings.HasPrefix(number, g.UUID) {
-			return leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
+			return namedGroup(g)
 		}
 	}
 	for _, i := range p.Incalls {
 		if in == "ringfence-incalls" && number == fmt.Sprint(i.ID) {
-			return leftout.Omission{TenantUUID: i.TenantUUID, Kind: "incall", Key: number}
+			return named("incall", i.TenantUUID, number, "")
 		}
 	}
 	return leftout.Omission{}

@@ -25,10 +25,10 @@ const closed = "ringfence-closed"
 
 // namedTrunk returns how a trunk is named: as its endpoint.
 func (p *plan) namedTrunk(t *confdsvc.Trunk) leftout.Omission {
-	o := leftout.Omission{TenantUUID: t.TenantUUID, Kind: "trunk", Key: fmt.Sprint(t.ID)}
-	if e := p.endpoints[p.TrunkSIP[t.ID]]; e != nil {
+	o := named("trunk", t.TenantUUID, t.ID, "")
+	if e := p.endpoints.at(p.TrunkSIP[t.ID]); e != nil {
 		o.Name = e.Name
-	} else if c := p.customs[p.TrunkCustom[t.ID]]; c != nil {
+	} else if c := p.customs.at(p.TrunkCustom[t.ID]); c != nil {
 		o.Name = c.Interface
 	} else if x := p.iaxOf(t); x != nil {
 		o.Name = x.Name
@@ -39,10 +39,10 @@ func (p *plan) namedTrunk(t *confdsvc.Trunk) leftout.Omission {
 // trunkFault says why no call goes by a trunk, or nothing. The dialplan calls by one without a fault: PJSIP/number@name of its endpoint, or its
 // interface.
 func (p *plan) trunkFault(t *confdsvc.Trunk) string {
-	if e := p.endpoints[p.TrunkSIP[t.ID]]; e != nil && e.TenantUUID == t.TenantUUID {
+	if e := p.endpoints.of(t.TenantUUID, p.TrunkSIP[t.ID]); e != nil {
 		return p.carrierFault(e)
 	}
-	if c := p.customs[p.TrunkCustom[t.ID]]; c != nil && c.TenantUUID == t.TenantUUID {
+	if c := p.customs.of(t.TenantUUID, p.TrunkCustom[t.ID]); c != nil {
 		return p.customFault(c)
 	}
 	if x := p.iaxOf(t); x != nil {
@@ -63,8 +63,7 @@ func (p *plan) carrierFault(e *confdsvc.EndpointSIP) string {
 			return fault
 		}
 	}
-	listening := slices.DeleteFunc(slices.Clone(p.Transports), func(t *confdsvc.SIPTransport) bool { return !p.transports[t.Name] })
-	if e.LeadsHere(listening, p.options.Own) != "" {
+	if e.LeadsHere(p.Transports, p.options.Own) != "" {
 		return "it leads to this Asterisk itself: its calls would come back for ever"
 	}
 	return ""
@@ -73,7 +72,7 @@ func (p *plan) carrierFault(e *confdsvc.EndpointSIP) string {
 func writeTrunks(p *plan, w *conf.Writer) {
 	var taken []netip.Prefix
 	for _, t := range p.Trunks {
-		if e := p.endpoints[p.TrunkSIP[t.ID]]; e != nil && p.trunks[t.ID] != nil {
+		if e := p.endpoints.at(p.TrunkSIP[t.ID]); e != nil {
 			taken = append(taken, p.writeTrunk(w, t, e, taken)...)
 		}
 	}
@@ -148,7 +147,7 @@ func (p *plan) comesIn(t *confdsvc.Trunk, named leftout.Omission) string {
 		return closed
 	}
 	fault := p.placeFault(t.TenantUUID, *t.Context)
-	if fault == "" && p.contexts[*t.Context].Type != "incall" {
+	if fault == "" && p.contexts.at(*t.Context).Type != "incall" {
 		fault = "its context is none for incoming calls (incall), which may include others"
 	}
 	if fault != "" {

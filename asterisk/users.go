@@ -17,34 +17,31 @@ func init() {
 	)
 	numbers = append(numbers, lineNumbers)
 	destinations["user"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToUser) []step {
-		u := p.users[to.UserID]
-		if u == nil || u.TenantUUID != tenantUUID {
-			return nil
-		}
 		steps := ringTime(to.RingTime)
-		if to.MOHUUID != nil {
-			if m := p.musicUUIDs[*to.MOHUUID]; m != nil && m.TenantUUID == tenantUUID {
-				steps = append(steps, step{"Set", "CHANNEL(musicclass)=" + m.Name})
-			}
+		if m := p.musicUUIDs.of(tenantUUID, text(to.MOHUUID)); m != nil {
+			steps = append(steps, step{"Set", "CHANNEL(musicclass)=" + m.Name})
 		}
-		return append(steps, step{"Goto", "ringfence-users," + u.UUID + ",1"})
+		return enters(p.users.of(tenantUUID, to.UserID), toUser, steps...)
 	})
+}
+
+func toUser(u *confdsvc.User) step { return step{"Goto", "ringfence-users," + u.UUID + ",1"} }
+
+func namedUser(u *confdsvc.User) leftout.Omission {
+	return named("user", u.TenantUUID, u.UUID, nameOf(u))
 }
 
 // lineNumbers are the numbers of lines: each rings the line's user, or the line if it has none.
 func lineNumbers(p *plan, add func(context string, e entry)) {
 	for _, l := range p.Lines {
-		if p.lines[l.ID] == nil {
-			continue
-		}
-		for _, x := range p.extensionsOf(l.TenantUUID, p.LineExtensions[l.ID]) {
+		for _, x := range p.extensions.among(l.TenantUUID, p.LineExtensions[l.ID]) {
 			e := entry{exten: x.Exten}
 			if u := p.mainUser(l.ID); u != nil && u.TenantUUID == l.TenantUUID {
-				e.steps = []step{{"Goto", "ringfence-users," + u.UUID + ",1"}}
+				e.steps = []step{toUser(u)}
 				if isOn(u.SupervisionEnabled) && !strings.HasPrefix(x.Exten, "_") {
 					e.hint = watchedDevices(p.devices(u))
 				}
-			} else if d, fault := p.device(l.ID); fault == "" && len(p.LineUsers[l.ID]) == 0 {
+			} else if d, fault := p.device(l); fault == "" && len(p.LineUsers[l.ID]) == 0 {
 				e.steps = []step{
 					{"Set", "RINGFENCE_DEVICES=" + d.dial},
 					{"GotoIf", "$[${LEN(${RINGFENCE_DEVICES})} = 0]?ringfence-end,fail,1"},
@@ -64,9 +61,6 @@ func writeDevices(p *plan, w *conf.Writer) {
 	w.Section("ringfence-devices")
 	var all []entry
 	for _, u := range p.Users {
-		if p.users[u.ID] == nil {
-			continue
-		}
 		dials := []string{}
 		for _, d := range p.devices(u) {
 			dials = append(dials, d.dial)
@@ -81,10 +75,7 @@ func writeUsers(p *plan, w *conf.Writer) {
 	w.Section("ringfence-users")
 	var all, ends []entry
 	for _, u := range p.Users {
-		if p.users[u.ID] == nil {
-			continue
-		}
-		named := leftout.Omission{TenantUUID: u.TenantUUID, Kind: "user", Key: u.UUID, Name: nameOf(u)}
+		named := namedUser(u)
 		steps := append(p.preprocess(named, u.PreprocessSubroutine), p.opens(u.TenantUUID, p.UserSchedule[u.ID])...)
 		steps = append(steps, p.filterOf(u)...)
 		steps = append(steps, step{"Gosub", "ringfence-user,s,1(" + p.userArguments(u) + ")"})
@@ -163,14 +154,14 @@ func dialOptions(u *confdsvc.User, calls bool) string {
 func writeSharedLines(p *plan, w *conf.Writer) {
 	watched := map[*confdsvc.User]bool{}
 	for _, g := range p.Groups {
-		if p.groups[g.ID] != nil && !g.RingInUse && strategies[g.Strategy] != "" {
+		if !g.RingInUse && strategies[g.Strategy] != "" {
 			for _, u := range p.memberUsers(g) {
 				watched[u] = true
 			}
 		}
 	}
 	for _, q := range p.Queues {
-		if p.queues[q.ID] != nil && !ringsInUse(q) {
+		if !ringsInUse(q) {
 			for _, u := range p.queueUsers(q) {
 				watched[u] = true
 			}
@@ -179,9 +170,6 @@ func writeSharedLines(p *plan, w *conf.Writer) {
 	w.Section("usersharedlines")
 	var all []entry
 	for _, u := range p.Users {
-		if p.users[u.ID] == nil {
-			continue
-		}
 		devices := p.devices(u)
 		if len(devices) == 0 {
 			continue

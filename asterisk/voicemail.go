@@ -19,8 +19,8 @@ func init() {
 		part{"voicemail.conf", 2, "mailboxes", writeMailboxes},
 	)
 	destinations["voicemail"] = with(func(p *plan, tenantUUID string, to *confdsvc.ToVoicemail) []step {
-		v := p.voicemails[to.VoicemailID]
-		if v == nil || v.TenantUUID != tenantUUID {
+		v := p.voicemails.of(tenantUUID, to.VoicemailID)
+		if v == nil {
 			return nil
 		}
 		options := ""
@@ -121,9 +121,7 @@ func isZone(z confdsvc.ZoneMessage) bool {
 
 func writeZones(p *plan, w *conf.Writer) {
 	w.Section("zonemessages")
-	zones := slices.Clone(p.Zones)
-	slices.SortFunc(zones, func(a, b confdsvc.ZoneMessage) int { return strings.Compare(a.Name, b.Name) })
-	for _, z := range zones {
+	for _, z := range byName(p.Zones, func(z confdsvc.ZoneMessage) string { return z.Name }) {
 		if !isZone(z) {
 			continue
 		}
@@ -146,9 +144,6 @@ func writeMailboxes(p *plan, w *conf.Writer) {
 	}
 	in := ""
 	for _, v := range boxes {
-		if p.voicemails[v.ID] == nil {
-			continue
-		}
 		if v.Context != in {
 			in = v.Context
 			w.Section(in)
