@@ -156,8 +156,8 @@ func wrongSamples(_ []byte, size int64) string {
 	return ""
 }
 
-// Check refuses a whole file of which [Recognise] knows the ending.
-func Check(head []byte, extension string, size int64) error {
+// check refuses a whole file of which [Recognise] knows the ending.
+func check(head []byte, extension string, size int64) error {
 	why := ""
 	if size == 0 {
 		why = "A sound is not empty"

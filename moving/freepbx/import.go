@@ -84,14 +84,11 @@ func (j *Job) whole(r row, kind string, err error) (bool, error) {
 		j.done++
 		j.Progress(j.done, max(j.done, 2*len(j.extensions)+len(j.dids)))
 	}
-	if reason, refused := report.Refused(err); refused {
-		j.leave(r, kind, reason)
-		return false, nil
-	}
+	taken, err := j.Report.Taken(report.Left{Kind: kind, Object: r.text("extension"), Line: r.line}, err)
 	if err != nil {
-		return false, fmt.Errorf("%s %s of line %d: %w", kind, r.text("extension"), r.line, err)
+		err = fmt.Errorf("%s %s of line %d: %w", kind, r.text("extension"), r.line, err)
 	}
-	return true, nil
+	return taken, err
 }
 
 func (j *Job) leave(r row, kind, reason string) {

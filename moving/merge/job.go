@@ -95,16 +95,16 @@ func (j *Job) Run(ctx context.Context) (err error) {
 
 // settings brings what a tenant has beside its objects: its main number, and whether voicemails become texts.
 func (j *Job) settings(ctx context.Context) error {
-	for path, body := range map[string]func(o object) any{
-		"/phone-numbers/main": func(o object) any {
+	for path, body := range map[string]func(o object) object{
+		"/phone-numbers/main": func(o object) object {
 			if id := j.names.find("phone-numbers", "uuid", o["uuid"]); id != nil {
 				return object{"phone_number_uuid": id}
 			}
 			return nil
 		},
-		"/voicemails/transcription": func(o object) any { return object{"enabled": o["enabled"] == true} },
-		"/localization":             func(o object) any { return saying(o, "country") },
-		"/recordings/announcements": func(o object) any { return saying(o, "recording_start", "recording_stop") },
+		"/voicemails/transcription": func(o object) object { return object{"enabled": o["enabled"] == true} },
+		"/localization":             func(o object) object { return saying(o, "country") },
+		"/recordings/announcements": func(o object) object { return saying(o, "recording_start", "recording_stop") },
 	} {
 		var there object
 		err := j.From.Call(ctx, http.MethodGet, confd+path, nil, &there)
@@ -119,15 +119,22 @@ func (j *Job) settings(ctx context.Context) error {
 }
 
 // saying returns the attributes of an object that say anything, or nil.
-func saying(o object, attributes ...string) any {
-	body := object{}
-	for _, name := range attributes {
-		if says(o[name]) {
-			body[name] = o[name]
-		}
-	}
+func saying(o object, attributes ...string) object {
+	body := given(o, attributes...)
+	maps.DeleteFunc(body, func(_ string, v any) bool { return !says(v) })
 	if len(body) == 0 {
 		return nil
+	}
+	return body
+}
+
+// given returns the attributes of an object that are not null.
+func given(o object, attributes ...string) object {
+	body := object{}
+	for _, name := range attributes {
+		if o[name] != nil {
+			body[name] = o[name]
+		}
 	}
 	return body
 }
@@ -164,7 +171,7 @@ func (j *Job) apps(ctx context.Context, from, to string) error {
 		case refused && j.To.Call(ctx, http.MethodGet, at, nil, nil) == nil:
 			counts.There++
 		case refused:
-			j.Report.Leave(report.Left{Kind: "external/apps", Object: called(o), Reason: reason})
+			j.leave("external/apps", o, reason)
 		case err != nil:
 			return err
 		default:
@@ -248,14 +255,8 @@ func (j *Job) newTenant(ctx context.Context) (string, error) {
 	if len(there) > 0 {
 		return "", fmt.Errorf("there is a tenant %q already: name it with --into to bring the other one into it", name)
 	}
-	body := object{}
-	for _, attribute := range []string{"name", "slug", "phone", "address", "domain_names"} {
-		if says(old[attribute]) {
-			body[attribute] = old[attribute]
-		}
-	}
 	var made struct{ UUID string }
-	err = j.To.Call(ctx, http.MethodPost, auth+"/tenants", body, &made)
+	err = j.To.Call(ctx, http.MethodPost, auth+"/tenants", saying(old, "name", "slug", "phone", "address", "domain_names"), &made)
 	if _, refused := report.Refused(err); refused {
 		j.Report.Note("The tenant did not get its slug and its domains, which another one has: %v.", err)
 		err = j.To.Call(ctx, http.MethodPost, auth+"/tenants", object{"name": name}, &made)
@@ -352,7 +353,7 @@ func (j *Job) tellElsewhere(ctx context.Context) error {
 			return err // it has none, or only its master tenant may read them
 		}
 		for _, o := range all {
-			j.Report.Leave(report.Left{Kind: path, Object: called(o), Reason: "no operation here makes it for others"})
+			j.leave(path, o, "no operation here makes it for others")
 		}
 	}
 	return nil
@@ -435,31 +436,33 @@ func (j *Job) make(ctx context.Context, k *kind, o object) error {
 		delete(body, attribute)
 	}
 	if missing := complete(k.made, body); missing != "" {
-		j.leave(k, o, fmt.Sprintf("its %s leads to what was not brought: %s", missing, strings.Join(t.missing, ", ")))
+		j.leave(k.path, o, fmt.Sprintf("its %s leads to what was not brought: %s", missing, strings.Join(t.missing, ", ")))
 		return nil
 	}
 	var made object
 	err := j.To.CallOnce(ctx, confd+"/"+k.path, j.once(k.path, o), body, &made)
-	if reason, refused := report.Refused(err); refused {
-		j.leave(k, o, reason)
-		return nil
-	}
-	if err != nil {
+	if taken, err := j.taken(k.path, o, "", err); !taken {
 		return err
 	}
 	j.Report.Of(k.path).Made++
 	return j.names.add(k.path, o, made)
 }
 
-func (j *Job) leave(k *kind, o object, reason string) {
-	j.Report.Leave(report.Left{Kind: k.path, Object: called(o), Reason: reason})
+// leave says that an object of a kind is left out, or something of it.
+func (j *Job) leave(kind string, o object, reason string) {
+	j.Report.Leave(report.Left{Kind: kind, Object: called(o), Reason: reason})
+}
+
+// taken reports whether an object was taken, or what of it is named. A refusal is told.
+func (j *Job) taken(kind string, o object, what string, err error) (bool, error) {
+	return j.Report.Taken(report.Left{Kind: kind, Object: called(o), Reason: what}, err)
 }
 
 // put changes something of an object that was brought. A refusal is told.
 func (j *Job) put(ctx context.Context, k *kind, o object, m *mapped, below string, body any) error {
 	reason, err := j.tryPut(ctx, k, m, below, body)
 	if reason != "" {
-		j.leave(k, o, strings.TrimPrefix(below, "/")+": "+reason)
+		j.leave(k.path, o, strings.TrimPrefix(below, "/")+": "+reason)
 	}
 	return err
 }
@@ -481,7 +484,7 @@ func (j *Job) putPart(ctx context.Context, k *kind, o object, m *mapped, p part,
 	}
 	i := slices.IndexFunc(p.body.Properties, func(p rest.Property) bool { return p.Schema.Values != nil })
 	if i < 0 {
-		j.leave(k, o, p.path+": "+reason)
+		j.leave(k.path, o, p.path+": "+reason)
 		return nil
 	}
 	named := p.body.Properties[i].Name
@@ -496,7 +499,7 @@ func (j *Job) putPart(ctx context.Context, k *kind, o object, m *mapped, p part,
 		}
 		if reason != "" {
 			delete(kept, name)
-			j.leave(k, o, p.path+" "+name+": "+reason)
+			j.leave(k.path, o, p.path+" "+name+": "+reason)
 		}
 	}
 	return nil
@@ -554,7 +557,7 @@ func (j *Job) linkAll(ctx context.Context, k *kind, o object, m *mapped, l link,
 		}
 	}
 	for _, missing := range t.missing {
-		j.leave(k, o, l.path+": "+missing+" was not brought")
+		j.leave(k.path, o, l.path+": "+missing+" was not brought")
 	}
 	if len(list) == 0 {
 		return nil
@@ -613,7 +616,7 @@ func (j *Job) complete(ctx context.Context, k *kind, o object) error {
 	}
 	slices.Sort(t.missing)
 	for _, missing := range slices.Compact(t.missing) {
-		j.leave(k, o, missing+" was not brought: what leads there is left out")
+		j.leave(k.path, o, missing+" was not brought: what leads there is left out")
 	}
 	return j.finish(m, completed, left)
 }

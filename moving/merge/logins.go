@@ -43,10 +43,7 @@ func (j *Job) logins(ctx context.Context) error {
 				j.Report.Of(kind.name).There++
 				continue
 			}
-			err := kind.make(ctx, o, here)
-			if reason, refused := report.Refused(err); refused {
-				j.Report.Leave(report.Left{Kind: kind.name, Object: called(o), Reason: reason})
-			} else if err != nil {
+			if _, err := j.taken(kind.name, o, "", kind.make(ctx, o, here)); err != nil {
 				return fmt.Errorf("%s %s: %w", kind.name, called(o), err)
 			}
 		}
@@ -59,14 +56,8 @@ func (j *Job) logins(ctx context.Context) error {
 
 // create makes an object of the authentication service.
 func (j *Job) create(ctx context.Context, kind string, o object, attributes ...string) error {
-	body := object{}
-	for _, name := range attributes {
-		if v, there := o[name]; there && v != nil {
-			body[name] = v
-		}
-	}
 	var made object
-	if err := j.To.Call(ctx, http.MethodPost, auth+"/"+strings.TrimPrefix(kind, "auth/"), body, &made); err != nil {
+	if err := j.To.Call(ctx, http.MethodPost, auth+"/"+strings.TrimPrefix(kind, "auth/"), given(o, attributes...), &made); err != nil {
 		return err
 	}
 	j.Report.Of(kind).Made++
@@ -77,7 +68,7 @@ func (j *Job) create(ctx context.Context, kind string, o object, attributes ...s
 func (j *Job) alike(kind string, o object, here []object, same func(h object) bool) {
 	i := slices.IndexFunc(here, same)
 	if i < 0 {
-		j.Report.Leave(report.Left{Kind: kind, Object: called(o), Reason: "it is one of the old installation itself, and there is none like it here"})
+		j.leave(kind, o, "it is one of the old installation itself, and there is none like it here")
 		return
 	}
 	j.names.take(&mapped{Kind: kind, Old: object{"uuid": o["uuid"]}, New: object{"uuid": here[i]["uuid"]}})
@@ -184,7 +175,7 @@ const adminGroup = "wazo_default_admin_group"
 // login makes a login without a password, with the UUID of the telephone user.
 func (j *Job) login(ctx context.Context, o object, _ []object) error {
 	if o["purpose"] == "internal" {
-		j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: "it is the login of a program of the old installation"})
+		j.leave(logins, o, "it is the login of a program of the old installation")
 		return nil
 	}
 	was, _ := o["uuid"].(string)
@@ -194,19 +185,14 @@ func (j *Job) login(ctx context.Context, o object, _ []object) error {
 	}
 	if !slices.ContainsFunc(in, isManaged) {
 		const more = "it was not in the group of all users, and each login here is: it could do more than before"
-		j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: more})
+		j.leave(logins, o, more)
 		return nil
 	}
 	id := j.names.find("users", "uuid", was)
 	if id == nil {
 		id = uuid.NewSHA1(uuid.MustParse(j.To.Tenant), []byte(was)).String()
 	}
-	body := object{}
-	for _, name := range []string{"username", "firstname", "lastname", "enabled", "purpose"} {
-		if o[name] != nil {
-			body[name] = o[name]
-		}
-	}
+	body := given(o, "username", "firstname", "lastname", "enabled", "purpose")
 	body["uuid"] = id
 	if err := j.To.Call(ctx, http.MethodPost, auth+"/users", body, nil); err != nil {
 		// It may be the one of a run that died after it was made: nobody else knows this UUID.
@@ -215,16 +201,12 @@ func (j *Job) login(ctx context.Context, o object, _ []object) error {
 		}
 	}
 	var emails []object
-	list, _ := o["emails"].([]any)
-	for _, item := range list {
-		e, _ := item.(object)
+	for _, e := range items(o["emails"]) {
 		emails = append(emails, object{"address": e["address"], "main": e["main"] == true, "confirmed": e["confirmed"] == true})
 	}
 	if len(emails) > 0 {
 		err := j.To.Call(ctx, http.MethodPut, fmt.Sprintf("%s/admin/users/%v/emails", auth, id), object{"emails": emails}, nil)
-		if reason, refused := report.Refused(err); refused {
-			j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: "its addresses: " + reason})
-		} else if err != nil {
+		if _, err := j.taken(logins, o, "its addresses: ", err); err != nil {
 			return err
 		}
 	}
@@ -281,10 +263,7 @@ func (j *Job) giveAll(ctx context.Context, kind string, o object, m *mapped, to 
 			}
 			at = fmt.Sprintf("%s/groups/%v/users/%v", auth, id, m.New["uuid"])
 		}
-		err := j.To.Call(ctx, http.MethodPut, at, nil, nil)
-		if reason, refused := report.Refused(err); refused {
-			j.Report.Leave(report.Left{Kind: to, Object: link, Reason: reason})
-		} else if err != nil {
+		if _, err := j.Report.Taken(report.Left{Kind: to, Object: link}, j.To.Call(ctx, http.MethodPut, at, nil, nil)); err != nil {
 			return err
 		}
 	}
@@ -296,11 +275,10 @@ var errLater = errors.New("the gateway sends no more mails for a while: run it o
 
 // mail asks for the mail by which somebody sets a password.
 func (j *Job) mail(ctx context.Context, o object, m *mapped) error {
-	list, _ := o["emails"].([]any)
-	i := slices.IndexFunc(list, func(item any) bool { e, _ := item.(object); return e["confirmed"] == true })
+	confirmed := slices.ContainsFunc(items(o["emails"]), func(e object) bool { return e["confirmed"] == true })
 	switch name, _ := o["username"].(string); {
-	case name == "" || i < 0:
-		j.Report.Leave(report.Left{Kind: logins, Object: called(o), Reason: "no mail for a new password: it has no username, or no address that is confirmed"})
+	case name == "" || !confirmed:
+		j.leave(logins, o, "no mail for a new password: it has no username, or no address that is confirmed")
 		return nil
 	case !j.Mails || m.done[mailed]:
 		return nil

@@ -73,6 +73,17 @@ func (r *Report) Leave(l Left) {
 	r.Left = append(r.Left, l)
 }
 
+// Taken reports whether something was taken. That the API refuses it is told, behind what l has as the reason, and is no error.
+func (r *Report) Taken(l Left, err error) (bool, error) {
+	reason, refused := Refused(err)
+	if refused {
+		l.Reason += reason
+		r.Leave(l)
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
 	p := NewPrinter(w)

@@ -3,7 +3,6 @@ package wazo
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audio"
 	"github.com/ringfence/ringfence/internal/local"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -185,7 +185,7 @@ func (f *Files) sounds(ctx context.Context) error {
 		for _, c := range categories {
 			folder := path.Join(soundsFolder, t.Name(), c.Name())
 			if c.Name() == recordings {
-				err = f.tree("recordings", folder, f.Recordings, path.Join(t.Name(), recordings))
+				err = f.tree("recordings", folder, audio.Folder(f.Recordings), t.Name(), recordings)
 			} else if c.IsDir() {
 				err = f.category(ctx, t.Name(), c.Name(), folder)
 			}
@@ -258,7 +258,7 @@ func (f *Files) voicemails(ctx context.Context) error {
 		if !fs.ValidPath(b.Context+"/"+b.Number) || strings.Contains(b.Context+b.Number, "/") {
 			continue
 		}
-		if err := f.tree("voicemails", path.Join(voicemailFolder, b.Context, b.Number), f.Voicemail, path.Join(b.Context, b.Number)); err != nil {
+		if err := f.tree("voicemails", path.Join(voicemailFolder, b.Context, b.Number), audio.Folder(f.Voicemail), b.Context, b.Number); err != nil {
 			return err
 		}
 	}
@@ -276,29 +276,24 @@ func (f *Files) voicemails(ctx context.Context) error {
 }
 
 // tree copies the plain files of a folder and of the folders in it, below a place in another one.
-func (f *Files) tree(kind, folder, into, place string) (err error) {
+func (f *Files) tree(kind, folder string, into audio.Folder, place ...string) error {
 	if _, err := f.from.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	to, err := os.OpenRoot(into)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, to.Close()) }()
 	return fs.WalkDir(f.from.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		target := path.Join(place, strings.TrimPrefix(name, folder))
+		target := append(slices.Clone(place), strings.Split(strings.TrimPrefix(name, folder+"/"), "/")...)
 		if !entry.Type().IsRegular() {
 			f.leave(kind, name, "it is no plain file")
 			return nil
 		}
-		if _, err := to.Lstat(target); err == nil {
+		if there, _, err := into.Open(target...); err == nil {
 			f.Copied[kind]++ // it was copied before, or is newer
-			return nil
+			return there.Close()
 		}
-		reason, err := f.copy(name, to, target)
+		reason, err := f.copy(name, into, target)
 		switch {
 		case err != nil:
 			return fmt.Errorf("copying %s: %w", name, err)
@@ -311,56 +306,32 @@ func (f *Files) tree(kind, folder, into, place string) (err error) {
 	})
 }
 
-// headOfAudio is how much of a file is looked at to know its format, and longestText how long what is no sound may be.
-const (
-	headOfAudio = 64 << 10
-	longestText = 64 << 10
-)
+// longestText is how long what is known of a message may be.
+const longestText = 64 << 10
 
 // copy copies one file, which is whole when it has its name. It returns why the file is left, if it is.
-func (f *Files) copy(name string, to *os.Root, target string) (reason string, err error) {
+func (f *Files) copy(name string, into audio.Folder, target []string) (reason string, err error) {
 	in, err := f.from.Open(name)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = in.Close() }()
-	info, err := in.Stat()
-	if err != nil {
-		return "", err
-	}
-	head := make([]byte, min(info.Size(), headOfAudio))
-	if _, err := io.ReadFull(in, head); err != nil {
-		return "", err
-	}
-	if path.Ext(name) == ".txt" {
-		if info.Size() > longestText {
-			return "it is too long for what is known of a message", nil
-		}
+	var come *audio.Upload
+	if path.Ext(name) != ".txt" {
+		come, err = into.Receive(in, audio.Declared(name))
+	} else if info, errOf := in.Stat(); errOf != nil || info.Size() > longestText {
+		return "it is too long for what is known of a message", errOf
 	} else {
-		extension, err := audio.Recognise(head, audio.Declared(name))
-		if err == nil {
-			err = audio.Check(head, extension, info.Size())
-		}
-		if err != nil {
-			return err.Error(), nil //nolint:nilerr // it is the reason
-		}
+		come, err = into.ReceiveText(in)
 	}
-	if err := to.MkdirAll(path.Dir(target), 0o750); err != nil {
-		return "", err
+	if refused, is := errors.AsType[*apierr.Error](err); is && refused.Kind == apierr.Invalid {
+		return refused.Message, nil
 	}
-	part := path.Join(path.Dir(target), ".import-"+rand.Text())
-	out, err := to.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
 	if err != nil {
 		return "", err
 	}
-	_, err = io.Copy(out, io.MultiReader(bytes.NewReader(head), in))
-	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
-		err = to.Rename(part, target)
-	}
-	if err != nil {
-		err = errors.Join(err, to.Remove(part))
-	}
-	return "", err
+	defer come.Discard()
+	return "", come.Keep(target...)
 }
 
 // Print writes the report for people.

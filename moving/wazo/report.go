@@ -71,66 +71,11 @@ type Written struct {
 	Rows   int64  `db:"n" json:"rows"`
 }
 
-// kinds are the tables of the dump that become one of ours, row by row.
-var kinds = [][2]string{
-	{"auth_tenant", "auth_tenant"},
-	{"auth_user", "auth_user"},
-	{"auth_email", "auth_email"},
-	{"auth_policy", "auth_policy"},
-	{"auth_refresh_token", "auth_refresh_token"},
-	{"context", "confd_context"},
-	{"userfeatures", "confd_user"},
-	{"linefeatures", "confd_line"},
-	{"extensions", "confd_extension"},
-	{"voicemail", "confd_voicemail"},
-	{"endpoint_sip", "(SELECT uuid FROM confd_endpoint_sip UNION ALL SELECT uuid FROM confd_endpoint_sip_template)"},
-	{"usercustom", "confd_endpoint_custom"},
-	{"groupfeatures", "confd_group"},
-	{"incall", "confd_incall"},
-	{"outcall", "confd_outcall"},
-	{"trunkfeatures", "confd_trunk"},
-	{"ivr", "confd_ivr"},
-	{"schedule", "confd_schedule"},
-	{"conference", "confd_conference"},
-	{"parking_lot", "confd_parkinglot"},
-	{"paging", "confd_paging"},
-	{"moh", "confd_moh"},
-	{"rightcall", "confd_callpermission"},
-	{"pickup", "confd_callpickup"},
-	{"application", "confd_application"},
-	{"func_key_mapping", "confd_func_key"},
-	{"phone_number", "confd_phone_number"},
-	{"user_line", "confd_user_line"},
-	{"line_extension", "confd_line_extension"},
-	{"queuefeatures", "confd_queue"},
-	{"agentfeatures", "confd_agent"},
-	{"queueskill", "confd_skill"},
-	{"queueskillrule", "confd_skill_rule"},
-	{"callfilter", "confd_callfilter"},
-	{"switchboard", "confd_switchboard"},
-	{"pjsip_transport", "confd_sip_transport"},
-	{"useriax", "confd_endpoint_iax"},
-	{"external_app", "confd_external_app"},
-	{"user_external_app", "confd_user_external_app"},
-	{"blocklist_number", "confd_blocklist_number"},
-	{"func_key_template", "confd_func_key_template"},
-	{"accessfeatures", "confd_access_feature"},
-	{"auth_tenant_domain", "auth_tenant_domain"},
-	{"auth_user_policy", "auth_user_policy"},
-	{"auth_group_policy", "auth_group_policy"},
-	{"auth_ldap_config", "auth_ldap_config"},
-	{"auth_external_auth_config", "auth_external_config"},
-	{"auth_user_external_auth", "auth_external"},
-	{"contextinclude", "confd_context_include"},
-	{"outcalltrunk", "confd_outcall_trunk"},
-	{"agentqueueskill", "confd_agent_skill"},
-}
-
 // sourceOf returns the table of the dump whose rows become those of a table of ours, or that table.
 func sourceOf(ours string) string {
-	for _, k := range kinds {
-		if k[1] == ours {
-			return k[0]
+	for _, t := range tables {
+		if slices.Contains(t.become, ours) {
+			return t.name
 		}
 	}
 	return ours
@@ -262,15 +207,18 @@ func printLeft(p *report.Printer, head string, rows []Left) {
 // count fills in how many rows were kept: of those of which each becomes one of ours, as many as are there, and else all that were not left out.
 func (r *Report) count(ctx context.Context, tx store.Conn) error {
 	for i := range r.Tables {
-		r.Tables[i].Kept = r.Tables[i].Read - r.Tables[i].Left
-	}
-	for _, k := range kinds {
-		is, err := store.Get[int64](ctx, tx, "SELECT count(*) FROM "+k[1]+" x")
-		if err != nil {
-			return err
+		t := &r.Tables[i]
+		known := tables[t.Name]
+		if known == nil || len(known.become) == 0 {
+			t.Kept = t.Read - t.Left
+			continue
 		}
-		if i := slices.IndexFunc(r.Tables, func(t Table) bool { return t.Name == k[0] }); i >= 0 {
-			r.Tables[i].Kept = is
+		for _, ours := range known.become {
+			n, err := store.Get[int64](ctx, tx, "SELECT count(*) FROM "+ours)
+			if err != nil {
+				return err
+			}
+			t.Kept += n
 		}
 	}
 	return nil

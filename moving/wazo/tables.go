@@ -16,6 +16,8 @@ type table struct {
 	// columns are those that are kept, key those by which its rows are told apart, and derived those that derive.go adds. Without columns nothing of
 	// the table is kept.
 	columns, key, derived []string
+	// become are the tables of ours of which its rows become rows, each one of them.
+	become []string
 	// reason says why nothing is kept. lost says that a customer may miss it.
 	reason string
 	lost   bool
@@ -35,8 +37,9 @@ func parseTables(text string) map[string]*table {
 		t := &table{name: line[:i]}
 		switch rest := strings.TrimSpace(line[i+1:]); line[i] {
 		case ':':
+			rest, ours, _ := strings.Cut(rest, "=")
 			kept, derived, _ := strings.Cut(rest, "+")
-			t.derived = strings.Fields(derived)
+			t.derived, t.become = strings.Fields(derived), strings.Fields(ours)
 			for c := range strings.FieldsSeq(kept) {
 				c, isKey := strings.CutSuffix(c, "*")
 				t.columns = append(t.columns, c)
