@@ -14,7 +14,6 @@ func init() { parts = append(parts, part{"extensions.conf", 2, "blocked", writeB
 func writeBlocked(p *plan, w *conf.Writer) {
 	w.Section("ringfence-blocks")
 	var all []entry
-	seen := map[string]bool{}
 	for _, b := range p.Blocked {
 		u := p.users.of(b.TenantUUID, confdsvc.ID(b.UserID))
 		if u == nil {
@@ -26,8 +25,8 @@ func writeBlocked(p *plan, w *conf.Writer) {
 			forms = append(forms, begin+inside)
 		}
 		for _, form := range forms {
-			if e := (entry{exten: u.UUID + "-" + form, steps: []step{{"Return", ""}}}); !seen[e.exten] && (form == confdsvc.Anonymous || isDigits(form)) {
-				seen[e.exten], all = true, append(all, e)
+			if form == confdsvc.Anonymous || isDigits(form) {
+				all = append(all, entry{exten: u.UUID + "-" + form, steps: []step{{"Return", ""}}})
 			}
 		}
 	}

@@ -302,14 +302,10 @@ func mobileOf(u *confdsvc.User) string {
 func writeMobiles(p *plan, w *conf.Writer) {
 	w.Section("ringfence-mobiles")
 	var all []entry
-	seen := map[string]bool{}
 	for _, u := range p.Users {
-		number := mobileOf(u)
-		if number == "" {
-			continue
-		}
-		if exten := u.TenantUUID + "-" + number[len(number)-byEnd:]; !seen[exten] {
-			seen[exten], all = true, append(all, entry{exten: exten, steps: []step{{"Set", "RINGFENCE_TO=" + number}, {"Return", u.UUID}}})
+		if number := mobileOf(u); number != "" {
+			exten := u.TenantUUID + "-" + number[len(number)-byEnd:]
+			all = append(all, entry{exten: exten, steps: []step{{"Set", "RINGFENCE_TO=" + number}, {"Return", u.UUID}}})
 		}
 	}
 	p.writeEntries(w, all)

@@ -144,10 +144,15 @@ func (p *plan) included(c *confdsvc.Context) (names []string) {
 	return names
 }
 
-// writeEntries writes what a context holds, from its end: Asterisk looks for the place of each number from the beginning of those that it
-// has, patterns last. In the other order 20,000 numbers take it half a minute.
+// writeEntries writes what a context holds, of two entries for one number the first. It begins at the end: Asterisk looks for the place of each number
+// from the beginning of those that it has, patterns last. In the other order 20,000 numbers take it half a minute.
 func (p *plan) writeEntries(w *conf.Writer, entries []entry) {
-	entries = sharePatterns(entries)
+	seen := map[string]bool{}
+	entries = sharePatterns(slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+		again := seen[e.exten]
+		seen[e.exten] = true
+		return again
+	}))
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		if isPattern, other := strings.HasPrefix(a.exten, "_"), strings.HasPrefix(b.exten, "_"); isPattern != other {
 			return map[bool]int{true: -1, false: 1}[isPattern]
@@ -173,10 +178,9 @@ func compareDashless(a, b string) int {
 // maxShared is how many bytes the hint of a pattern has at most: Asterisk reads 4 KiB.
 const maxShared = 3000
 
-// sharePatterns returns the entries with one hint for all numbers that differ in a digit. A number alone keeps its own, and so does one that
+// sharePatterns changes entries, and returns them, with one hint for all numbers that differ in a digit. A number alone keeps its own, and so does one that
 // does not fit.
-func sharePatterns(entries []entry) []entry {
-	all := slices.Clone(entries)
+func sharePatterns(all []entry) []entry {
 	members := map[[2]string][]int{} // by what stands before and behind the digit
 	var order [][2]string
 	for i, e := range all {

@@ -150,11 +150,9 @@ func writeMemberships(p *plan, w *conf.Writer) {
 func (p *plan) enterTeam(named leftout.Omission, subroutine *string, schedule confdsvc.ID, timeout *int64, member string) []step {
 	limit := fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, ringSeconds(timeout))
 	within := "RINGFENCE_WITHIN_" + member
-	steps := append([]step{
+	return slices.Concat([]step{
 		{"GotoIf", `$["${RINGFENCE_MEMBER}${` + within + `}" = "11"]?ringfence-end,member,1`}, {"Set", "__" + within + "=1"}, {"Gosub", "ringfence-hop,s,1"},
-	}, p.preprocess(named, subroutine)...)
-	steps = append(steps, p.opens(named.TenantUUID, schedule)...)
-	return append(steps, []step{
+	}, p.preprocess(named, subroutine), p.opens(named.TenantUUID, schedule), []step{
 		{"Set", "RINGFENCE_MAILBOX="},
 		{"Set", "RINGFENCE_LIMIT=" + limit},
 		{"Set", "RINGFENCE_UNTIL=$[${EPOCH} + ${RINGFENCE_LIMIT}]"},
@@ -164,7 +162,7 @@ func (p *plan) enterTeam(named leftout.Omission, subroutine *string, schedule co
 		{"Set", `__RINGFENCE_CALLER=${IF($["${WAZO_USERUUID}" = ""]?${RINGFENCE_CALLER}:${WAZO_USERUUID})}`},
 		{"Gosub", "ringfence-record,s,1(,3)"},
 		{"Set", "__RINGFENCE_ANNOUNCED=${RINGFENCE_ANNOUNCES}"},
-	}...)
+	})
 }
 
 // enterGroup prepares a call to a group.
@@ -173,8 +171,7 @@ func (p *plan) enterGroup(g *confdsvc.Group) []step {
 	if g.MaxCalls != nil && *g.MaxCalls > 0 {
 		steps = append(steps, step{"GotoIf", fmt.Sprintf("$[${GROUP_COUNT(%[1]s@ringfence-group)} > %[2]d]?%[1]s-congestion,1", g.UUID, *g.MaxCalls)})
 	}
-	steps = append(steps, callerIDRule(g.CallerIDMode, g.CallerIDName)...)
-	return append(steps, p.reachGroup(g)...)
+	return slices.Concat(steps, callerIDRule(g.CallerIDMode, g.CallerIDName), p.reachGroup(g))
 }
 
 // reachGroup goes on only if somebody can be reached. Asterisk's queues do not know it: for a while after a restart they take every

@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
 )
@@ -21,13 +22,12 @@ func init() {
 func writeIncalls(p *plan, w *conf.Writer) {
 	w.Section("ringfence-incalls")
 	for _, i := range p.Incalls {
-		steps := []step{{"Set", "__WAZO_TENANT_UUID=" + i.TenantUUID}, {"Set", "WAZO_CALLORIGIN=extern"}, {"Gosub", "ringfence-hop,s,1"}}
 		named := named("incall", i.TenantUUID, i.ID, text(i.Description))
-		steps = append(steps, p.preprocess(named, i.PreprocessSubroutine)...)
-		steps = append(steps, p.opens(i.TenantUUID, p.IncallSchedule[i.ID])...)
-		steps = append(steps, callerIDRule(i.CallerIDMode, i.CallerIDName)...)
-		steps = append(steps, p.plays(named, "greeting_sound", "Playback", i.GreetingSound)...)
-		p.writeEntry(w, entry{exten: named.Key, about: named.Name, steps: append(steps, p.leadsOn(named, "destination", &i.Destination)...)})
+		p.writeEntry(w, entry{exten: named.Key, about: named.Name, steps: slices.Concat(
+			[]step{{"Set", "__WAZO_TENANT_UUID=" + i.TenantUUID}, {"Set", "WAZO_CALLORIGIN=extern"}, {"Gosub", "ringfence-hop,s,1"}},
+			p.preprocess(named, i.PreprocessSubroutine), p.opens(i.TenantUUID, p.IncallSchedule[i.ID]), callerIDRule(i.CallerIDMode, i.CallerIDName),
+			p.plays(named, "greeting_sound", "Playback", i.GreetingSound), p.leadsOn(named, "destination", &i.Destination),
+		)})
 	}
 }
 

@@ -60,22 +60,12 @@ func (p *plan) pages(g *confdsvc.Paging, paged map[confdsvc.ID]bool) []step {
 	if !g.Enabled || len(members) == 0 || !isDigits(g.Number) {
 		return nil
 	}
-	var options strings.Builder
-	for _, o := range []struct {
-		is     bool
-		letter string
-	}{{g.Duplex, "d"}, {g.IgnoreForward, "i"}, {g.Record, "r"}, {!g.CallerNotification, "q"}} {
-		if o.is {
-			options.WriteString(o.letter)
-		}
-	}
-	if g.AnnounceCaller {
-		sound := cmp.Or(p.sound(g.TenantUUID, text(g.AnnounceSound)), "beep")
-		options.WriteString("A(" + sound + ")n")
-	}
+	sound := cmp.Or(p.sound(g.TenantUUID, text(g.AnnounceSound)), "beep")
+	options := letters(
+		choice{g.Duplex, "d"}, choice{g.IgnoreForward, "i"}, choice{g.Record, "r"}, choice{!g.CallerNotification, "q"}, choice{g.AnnounceCaller, "A(" + sound + ")n"})
 	var steps []step
 	if g.Record {
 		steps = append(steps, step{"Set", "CONFBRIDGE(bridge,record_file)=" + recording(g.TenantUUID, fmt.Sprintf("paging-%d", g.ID))})
 	}
-	return append(steps, step{"Page", strings.Join(members, "&") + "," + options.String()}, step{"Hangup", ""})
+	return append(steps, step{"Page", strings.Join(members, "&") + "," + options}, step{"Hangup", ""})
 }

@@ -26,17 +26,12 @@ func (p *plan) pickupMark(u *confdsvc.User) string {
 // writePickups writes to whom each number belongs: a user has one mark, and may have several numbers and patterns.
 func writePickups(p *plan, w *conf.Writer) {
 	marks := map[string][]entry{} // by context
-	seen := map[[2]string]bool{}
 	for _, l := range p.Lines {
 		u := p.mainUser(l.ID)
 		if u == nil || u.TenantUUID != l.TenantUUID {
 			continue
 		}
 		for _, x := range p.extensions.among(l.TenantUUID, p.LineExtensions[l.ID]) {
-			if seen[[2]string{x.Context, x.Exten}] {
-				continue
-			}
-			seen[[2]string{x.Context, x.Exten}] = true
 			marks[x.Context] = append(marks[x.Context], entry{exten: x.Exten, steps: []step{{"Return", p.pickupMark(u)}}})
 		}
 	}

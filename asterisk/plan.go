@@ -65,6 +65,23 @@ func isOn(flag *bool) bool { return flag == nil || *flag }
 // isSet reads an attribute that is false while nobody has set it.
 func isSet(flag *bool) bool { return flag != nil && *flag }
 
+// choice is a letter of an application's options, and whether it is chosen.
+type choice struct {
+	is     bool
+	letter string
+}
+
+// letters returns the letters that are chosen.
+func letters(all ...choice) string {
+	var chosen strings.Builder
+	for _, c := range all {
+		if c.is {
+			chosen.WriteString(c.letter)
+		}
+	}
+	return chosen.String()
+}
+
 // text reads a text that may be missing.
 func text(s *string) string {
 	if s == nil {

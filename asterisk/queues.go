@@ -109,9 +109,9 @@ func (p *plan) enterQueue(q *confdsvc.Queue) []step {
 	if len(q.Schedules) > 0 {
 		schedule = confdsvc.ID(q.Schedules[0].ID)
 	}
-	steps := p.enterTeam(namedQueue(q), q.PreprocessSubroutine, schedule, q.Timeout, "q"+id)
-	steps = append(steps, callerIDRule(q.CallerIDMode, q.CallerIDName)...)
-	steps = append(steps, step{"Gosub", fmt.Sprintf("ringfence-agent,sync,1(%s,%s)", name, p.teamOf(q))})
+	steps := slices.Concat(
+		p.enterTeam(namedQueue(q), q.PreprocessSubroutine, schedule, q.Timeout, "q"+id), callerIDRule(q.CallerIDMode, q.CallerIDName),
+		[]step{{"Gosub", fmt.Sprintf("ringfence-agent,sync,1(%s,%s)", name, p.teamOf(q))}})
 	if q.WaitTimeThreshold != nil && p.lead(q.TenantUUID, q.WaitTime) != nil {
 		longer := fmt.Sprintf("$[0${QUEUE_WAITING_COUNT(%s)} > 0 & 0${QUEUEHOLDTIME} > %d]?%s-waits,1", name, *q.WaitTimeThreshold, id)
 		steps = append(steps, step{"Set", "RINGFENCE_FOUND=${QUEUE_VARIABLES(" + name + ")}"}, step{"GotoIf", longer})
@@ -128,11 +128,7 @@ func (p *plan) enterQueue(q *confdsvc.Queue) []step {
 // waitInQueue waits for a member, and goes on where the queue leads if nobody answers, or nobody can.
 func (p *plan) waitInQueue(q *confdsvc.Queue) (steps []step) {
 	name, id := queueName(q), fmt.Sprint(q.ID)
-	var options strings.Builder
-	for _, o := range []struct {
-		is     bool
-		letter string
-	}{
+	options := letters([]choice{
 		{q.DTMFHangupCallee, "h"},
 		{q.DTMFHangupCaller, "H"},
 		{q.DTMFTransferCallee, "t"},
@@ -143,11 +139,7 @@ func (p *plan) waitInQueue(q *confdsvc.Queue) (steps []step) {
 		{q.RingOnHold, "r"},
 		{q.IgnoreForward, "i"},
 		{q.MarkAnsweredElsewhere, "C"},
-	} {
-		if o.is {
-			options.WriteString(o.letter)
-		}
-	}
+	}...)
 	if !q.RingOnHold {
 		steps = append(steps, step{"Answer", ""}) // who hears music has been answered
 	}
@@ -155,7 +147,7 @@ func (p *plan) waitInQueue(q *confdsvc.Queue) (steps []step) {
 		steps = append(steps, step{"Set", "RINGFENCE_FOUND=${QUEUE_VARIABLES(" + name + ")}"}, step{"Gosub", "ringfence-agent,holdtime,1(0${QUEUEHOLDTIME})"})
 	}
 	return append(steps,
-		step{"Queue", name + "," + options.String() + ",,,${RINGFENCE_LIMIT}"},
+		step{"Queue", name + "," + options + ",,,${RINGFENCE_LIMIT}"},
 		step{"GotoIf", `$["${QUEUESTATUS}" = "TIMEOUT"]?` + id + "-noanswer,1"},
 		step{"GotoIf", `$["${QUEUESTATUS}" = "FULL"]?` + id + "-busy,1"},
 		step{"GotoIf", `$["${QUEUESTATUS:0:4}" = "JOIN" | "${QUEUESTATUS:0:5}" = "LEAVE"]?` + id + "-congestion,1"},

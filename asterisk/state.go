@@ -2,7 +2,6 @@ package asterisk
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/confdsvc"
@@ -45,25 +44,17 @@ func StateOf(u *confdsvc.User) []userstate.State {
 
 // recorded returns which calls of a user are recorded: 1 is all of them, as telephones switch it; otherwise there is a digit for each kind.
 func recorded(u *confdsvc.User) string {
-	var kinds strings.Builder
-	for _, kind := range []struct {
-		is    bool
-		digit string
-	}{
+	switch kinds := letters([]choice{
 		{u.CallRecordOutgoingExternalEnabled, "2"},
 		{u.CallRecordOutgoingInternalEnabled, "3"},
 		{u.CallRecordIncomingExternalEnabled, "4"},
 		{u.CallRecordIncomingInternalEnabled, "5"},
-	} {
-		if kind.is {
-			kinds.WriteString(kind.digit)
-		}
-	}
-	switch kinds.String() {
+	}...); kinds {
 	case "":
 		return "0"
 	case "2345":
 		return "1"
+	default:
+		return kinds
 	}
-	return kinds.String()
 }

@@ -132,21 +132,11 @@ func (p *plan) userArguments(u *confdsvc.User) string {
 
 // dialOptions are the options of Dial that a user may use while they telephone, as the one who calls or the one who is called.
 func dialOptions(u *confdsvc.User, calls bool) string {
-	var options []string
-	for _, o := range []struct {
-		may             bool
-		calling, called string
-	}{
-		{isSet(u.CallTransferEnabled), "T", "t"}, {isSet(u.DTMFHangupEnabled), "H", "h"}, {isSet(u.OnlineCallRecordEnabled), "X", "x"},
-	} {
-		switch {
-		case o.may && calls:
-			options = append(options, o.calling)
-		case o.may:
-			options = append(options, o.called)
-		}
+	called := letters(choice{isSet(u.CallTransferEnabled), "t"}, choice{isSet(u.DTMFHangupEnabled), "h"}, choice{isSet(u.OnlineCallRecordEnabled), "x"})
+	if calls {
+		return strings.ToUpper(called)
 	}
-	return strings.Join(options, "")
+	return called
 }
 
 // writeSharedLines writes the context by which groups, and other programs, ring all lines of a user. Groups that ring nobody who telephones
