@@ -3,6 +3,8 @@ package ami
 import (
 	"context"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -21,6 +23,18 @@ func Command(ctx context.Context, d Doer, line string) ([]string, error) {
 	return m.All("Output"), nil
 }
 
+// nothing is how Asterisk refuses a list of what it has not.
+var nothing = regexp.MustCompile(`^(?:No |Unable to retrieve endpoint|Did not find context)|not found`)
+
+// Listed returns the events of a name, or all if that is "", of the list that an action answers with: none where Asterisk has nothing to list.
+func Listed(ctx context.Context, d Doer, a Action, event string) ([]Message, error) {
+	all, err := d.List(ctx, a)
+	if refused, is := errors.AsType[*ResponseError](err); is && nothing.MatchString(refused.Message) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(all, func(m Message) bool { return event != "" && m.Event() != event }), err
+}
+
 // Put stores a value in Asterisk's own database.
 func Put(ctx context.Context, d Doer, family, key, value string) error {
 	_, err := d.Do(ctx, Action{"DBPut", []Header{{"Family", family}, {"Key", key}, {"Val", value}}})
@@ -37,7 +51,7 @@ func SetVariable(ctx context.Context, d Doer, name, value string) error {
 // Delete removes a value from Asterisk's own database; there may be none.
 func Delete(ctx context.Context, d Doer, family, key string) error {
 	_, err := d.Do(ctx, Action{"DBDel", []Header{{"Family", family}, {"Key", key}}})
-	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.Contains(refused.Message, "not found") {
+	if refused, ok := errors.AsType[*ResponseError](err); ok && nothing.MatchString(refused.Message) {
 		return nil
 	}
 	return err
@@ -45,112 +59,75 @@ func Delete(ctx context.Context, d Doer, family, key string) error {
 
 // Value returns a value of Asterisk's own database, and whether there is one.
 func Value(ctx context.Context, d Doer, family, key string) (value string, found bool, err error) {
-	events, err := d.List(ctx, Action{"DBGet", []Header{{"Family", family}, {"Key", key}}})
-	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.Contains(refused.Message, "not found") {
-		return "", false, nil
+	events, err := Listed(ctx, d, Action{"DBGet", []Header{{"Family", family}, {"Key", key}}}, "DBGetResponse")
+	if len(events) > 0 {
+		value, found = events[0].Get("Val"), true
 	}
-	if err != nil {
-		return "", false, err
-	}
-	for _, m := range events {
-		if m.Event() == "DBGetResponse" {
-			return m.Get("Val"), true, nil
-		}
-	}
-	return "", false, nil
+	return value, found, err
 }
 
 // Tree returns all values of a family of Asterisk's own database, by their keys. Asterisk has the action since version 20.2.
 func Tree(ctx context.Context, d Doer, family string) (map[string]string, error) {
-	events, err := d.List(ctx, Action{"DBGetTree", []Header{{"Family", family}}})
+	events, err := Listed(ctx, d, Action{"DBGetTree", []Header{{"Family", family}}}, "DBGetTreeResponse")
 	if err != nil {
 		return nil, err
 	}
 	values := map[string]string{}
 	for _, m := range events {
-		if key, ok := strings.CutPrefix(m.Get("Key"), "/"+family+"/"); ok && m.Event() == "DBGetTreeResponse" {
+		if key, ok := strings.CutPrefix(m.Get("Key"), "/"+family+"/"); ok {
 			values[key] = m.Get("Val")
 		}
 	}
 	return values, nil
 }
 
-// Endpoints returns the names of the SIP endpoints that Asterisk has.
-func Endpoints(ctx context.Context, d Doer) (map[string]bool, error) {
-	all, err := names(ctx, d, "PJSIPShowEndpoints", "EndpointList", func(m Message) string { return m.Get("ObjectName") })
-	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "No endpoints found") {
-		return nil, nil
-	}
-	return all, err
-}
-
 // Endpoint returns what Asterisk has of a SIP endpoint, an event for it and one for each aor and auth, or nothing if there is no such one.
 func Endpoint(ctx context.Context, d Doer, name string) ([]Message, error) {
-	events, err := d.List(ctx, Action{"PJSIPShowEndpoint", []Header{{"Endpoint", name}}})
-	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "Unable to retrieve endpoint") {
-		return nil, nil
-	}
-	return events, err
+	return Listed(ctx, d, Action{"PJSIPShowEndpoint", []Header{{"Endpoint", name}}}, "")
 }
 
 // Registrations returns the registrations at other systems that Asterisk has, by their names, each with its state, such as Registered.
 func Registrations(ctx context.Context, d Doer) (map[string]string, error) {
-	events, err := d.List(ctx, Action{Name: "PJSIPShowRegistrationsOutbound"})
-	if err != nil {
-		return nil, err
-	}
+	events, err := Listed(ctx, d, Action{Name: "PJSIPShowRegistrationsOutbound"}, "OutboundRegistrationDetail")
 	all := map[string]string{}
 	for _, m := range events {
-		if m.Event() == "OutboundRegistrationDetail" {
-			all[m.Get("ObjectName")] = m.Get("Status")
-		}
+		all[m.Get("ObjectName")] = m.Get("Status")
 	}
-	return all, nil
+	return all, err
 }
 
-// Queues returns the names of the queues that Asterisk has.
-func Queues(ctx context.Context, d Doer) (map[string]bool, error) {
-	return names(ctx, d, "QueueSummary", "QueueSummary", func(m Message) string { return m.Get("Queue") })
-}
+// The names of what Asterisk has. Those of mailboxes, which are number@context, need write = reporting or call.
+var (
+	Endpoints   = names("PJSIPShowEndpoints", "EndpointList", func(m Message) string { return m.Get("ObjectName") })
+	Queues      = names("QueueSummary", "QueueSummary", func(m Message) string { return m.Get("Queue") })
+	ParkingLots = names("Parkinglots", "Parkinglot", func(m Message) string { return m.Get("Name") })
+	Mailboxes   = names("VoicemailUsersList", "VoicemailUserEntry", func(m Message) string { return m.Get("VoiceMailbox") + "@" + m.Get("VMContext") })
+)
 
-// ParkingLots returns the names of the parking lots that Asterisk has.
-func ParkingLots(ctx context.Context, d Doer) (map[string]bool, error) {
-	return names(ctx, d, "Parkinglots", "Parkinglot", func(m Message) string { return m.Get("Name") })
-}
-
-// Mailboxes returns the mailboxes that Asterisk has, as number@context. It needs write = reporting or call.
-func Mailboxes(ctx context.Context, d Doer) (map[string]bool, error) {
-	return names(ctx, d, "VoicemailUsersList", "VoicemailUserEntry", func(m Message) string { return m.Get("VoiceMailbox") + "@" + m.Get("VMContext") })
-}
-
-// HasMailbox reports whether Asterisk has a mailbox, without looking into the folders of all, as a list does. It needs write = reporting or call.
-func HasMailbox(ctx context.Context, d Doer, number, in string) (bool, error) {
-	events, err := d.List(ctx, Action{"VoicemailUserStatus", []Header{{"Context", in}, {"Mailbox", number}}})
-	return len(events) > 0, err
-}
-
-// names returns the names in the events of a list.
-func names(ctx context.Context, d Doer, action, event string, name func(Message) string) (map[string]bool, error) {
-	events, err := d.List(ctx, Action{Name: action})
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]bool{}
-	for _, m := range events {
-		if m.Event() == event {
+// names returns what returns the names in the events of a list.
+func names(action, event string, name func(Message) string) func(ctx context.Context, d Doer) (map[string]bool, error) {
+	return func(ctx context.Context, d Doer) (map[string]bool, error) {
+		events, err := Listed(ctx, d, Action{Name: action}, event)
+		all := map[string]bool{}
+		for _, m := range events {
 			all[name(m)] = true
 		}
+		return all, err
 	}
-	return all, nil
+}
+
+// HasMailbox reports whether Asterisk has a mailbox, number@context, without looking into the folders of all, as a list does. It needs
+// write = reporting or call.
+func HasMailbox(ctx context.Context, d Doer, name string) (bool, error) {
+	number, in, _ := strings.Cut(name, "@")
+	events, err := d.List(ctx, Action{"VoicemailUserStatus", []Header{{"Context", in}, {"Mailbox", number}}})
+	return len(events) > 0, err
 }
 
 // Extensions returns the extensions of a context in Asterisk's dialplan, one for each of their priorities, or none if there is no such
 // context. It needs write = reporting.
 func Extensions(ctx context.Context, d Doer, name string) (all []string, err error) {
-	events, err := d.List(ctx, Action{"ShowDialPlan", []Header{{"Context", name}}})
-	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "Did not find context") {
-		return nil, nil
-	}
+	events, err := Listed(ctx, d, Action{"ShowDialPlan", []Header{{"Context", name}}}, "")
 	for _, e := range events {
 		all = append(all, e.Get("Extension"))
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/asterisk/ami"
+	"github.com/ringfence/ringfence/asterisk/cdr"
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/asterisk/jobs"
@@ -97,14 +98,14 @@ func (s *Service) seeAll(ctx context.Context) (l jobs.Live, err error) {
 	l.Version = settings.Get("AsteriskVersion")
 	l.StartedAt = moment(status.Get("CoreStartupDate"), status.Get("CoreStartupTime"))
 	l.ReloadedAt = moment(status.Get("CoreReloadDate"), status.Get("CoreReloadTime"))
-	channels, err := s.list(ctx, "CoreShowChannels", "CoreShowChannel")
+	channels, err := ami.Listed(ctx, s.client, ami.Action{Name: "CoreShowChannels"}, "CoreShowChannel")
 	if err != nil {
 		return l, err
 	}
 	for _, m := range channels {
 		l.Channels.Items = append(l.Channels.Items, s.channel(m))
 	}
-	contacts, err := s.list(ctx, "PJSIPShowContacts", "ContactList")
+	contacts, err := ami.Listed(ctx, s.client, ami.Action{Name: "PJSIPShowContacts"}, "ContactList")
 	if err != nil {
 		return l, err
 	}
@@ -112,7 +113,7 @@ func (s *Service) seeAll(ctx context.Context) (l jobs.Live, err error) {
 	for _, m := range contacts {
 		s.contact(m, &l, trunks)
 	}
-	outbound, err := s.list(ctx, "PJSIPShowRegistrationsOutbound", "OutboundRegistrationDetail")
+	outbound, err := ami.Listed(ctx, s.client, ami.Action{Name: "PJSIPShowRegistrationsOutbound"}, "OutboundRegistrationDetail")
 	if err != nil {
 		return l, err
 	}
@@ -142,15 +143,6 @@ func (s *Service) seeAll(ctx context.Context) (l jobs.Live, err error) {
 	return l, nil
 }
 
-// list returns the events of a list. Asterisk refuses some that are empty.
-func (s *Service) list(ctx context.Context, action, event string) ([]ami.Message, error) {
-	all, err := s.client.List(ctx, ami.Action{Name: action})
-	if refused, is := errors.AsType[*ami.ResponseError](err); is && strings.HasPrefix(refused.Message, "No ") {
-		return nil, nil
-	}
-	return slices.DeleteFunc(all, func(m ami.Message) bool { return m.Event() != event }), err
-}
-
 func (s *Service) of(endpoint string) jobs.Of {
 	return jobs.Of{Endpoint: endpoint, Generated: s.look.endpoints[endpoint]}
 }
@@ -160,11 +152,8 @@ func (s *Service) channel(m ami.Message) jobs.Channel {
 		Call: m.Get("Linkedid"), State: m.Get("ChannelStateDesc"), Number: known(m.Get("CallerIDNum")), Name: known(m.Get("CallerIDName")),
 		With: known(m.Get("ConnectedLineNum")), WithWho: known(m.Get("ConnectedLineName")), Dialled: m.Get("Exten"), Seconds: seconds(m.Get("Duration")),
 	}
-	kind, name, _ := strings.Cut(m.Get("Channel"), "/")
-	c.Kind = kind
-	if at := strings.LastIndexByte(name, '-'); kind == "PJSIP" && at >= 0 {
-		c.Of = s.of(name[:at])
-	}
+	c.Kind, _, _ = strings.Cut(m.Get("Channel"), "/")
+	c.Of = s.of(cdr.Endpoint(m.Get("Channel")))
 	return c
 }
 

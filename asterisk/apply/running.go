@@ -79,10 +79,13 @@ func (a *running) Verify(ctx context.Context, from, files generation.Files) erro
 		{"pjsip.conf", "trunks", "res_pjsip_outbound_registration, res_pjsip_endpoint_identifier_ip", func(ctx context.Context, f *conf.File) ([]string, error) {
 			return a.missingTrunks(ctx, from["pjsip.conf"], files["pjsip.conf"], f)
 		}},
-		{"queues.conf", "queues", "app_queue", a.missingQueues},
-		{"voicemail.conf", "mailboxes", "app_voicemail, and noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
-		{"res_parking.conf", "parking lots", "res_parking", a.missingLots},
-		{"confbridge.conf", "profiles of conferences", "app_confbridge", a.missingProfiles},
+		{"queues.conf", "queues", "app_queue", a.missing(sectionNames, ami.Queues, nil)},
+		{
+			"voicemail.conf", "mailboxes", "app_voicemail, and noload for app_voicemail_odbc and app_voicemail_imap, which take its place",
+			a.missing(mailboxNames, ami.Mailboxes, ami.HasMailbox),
+		},
+		{"res_parking.conf", "parking lots", "res_parking", a.missing(sectionNames, ami.ParkingLots, nil)},
+		{"confbridge.conf", "profiles of conferences", "app_confbridge", a.missing(sectionNames, profiles, nil)},
 		{"rtp.conf", "ports of voices", "res_rtp_asterisk", a.verifyPorts},
 		{"extensions.conf", "contexts", "pbx_config", a.verifyDialplan},
 	} {
@@ -93,6 +96,9 @@ func (a *running) Verify(ctx context.Context, from, files generation.Files) erro
 		var missing []string
 		if err == nil {
 			missing, err = one.verify(ctx, f)
+		}
+		if slices.ContainsFunc(missing, isStamp) {
+			missing, err = nil, &unreadError{one.file, one.what}
 		}
 		for _, name := range missing {
 			refused.add(one.file, name, "Asterisk has not loaded it")
@@ -135,11 +141,13 @@ func (a *running) missingEndpoints(ctx context.Context, f *conf.File) ([]string,
 	if err := a.verifyTelephones(ctx, f); err != nil {
 		return nil, err
 	}
-	want := slices.DeleteFunc(sectionsOf(f, "endpoint"), func(name string) bool { return name == folderContext })
-	return a.missing(ctx, want, ami.Endpoints, func(ctx context.Context, name string) (bool, error) {
-		has, err := ami.Endpoint(ctx, a.client, name)
+	telephones := func(f *conf.File) []string {
+		return slices.DeleteFunc(sectionsOf(f, "endpoint"), func(name string) bool { return name == folderContext })
+	}
+	return a.missing(telephones, ami.Endpoints, func(ctx context.Context, d ami.Doer, name string) (bool, error) {
+		has, err := ami.Endpoint(ctx, d, name)
 		return len(has) > 0, err
-	})
+	})(ctx, f)
 }
 
 // missingTrunks returns the trunks that Asterisk does not register, or does not know by their addresses. It is an error if it still registers one
@@ -202,33 +210,33 @@ func sectionsOf(f *conf.File, kind string) (names []string) {
 	return names
 }
 
-func (a *running) missingQueues(ctx context.Context, f *conf.File) ([]string, error) {
-	var want []string
+// sectionNames returns the names of the sections that name one thing each.
+func sectionNames(f *conf.File) (names []string) {
 	for _, section := range f.Sections {
 		if section.Name != "general" {
-			want = append(want, section.Name)
+			names = append(names, section.Name)
 		}
 	}
-	return stampedNames("queues.conf", "queues")(a.missing(ctx, want, ami.Queues, nil))
+	return names
 }
 
-// missingLots looks for the parking lots alone: a reload of them answers whether it has taken the file.
-func (a *running) missingLots(ctx context.Context, f *conf.File) ([]string, error) {
-	var want []string
+// mailboxNames returns the mailboxes, as number@context.
+func mailboxNames(f *conf.File) (names []string) {
 	for _, section := range f.Sections {
-		want = append(want, section.Name)
+		for _, v := range section.Values {
+			if section.Name != "general" && section.Name != "zonemessages" {
+				names = append(names, v.Name+"@"+section.Name)
+			}
+		}
 	}
-	return a.missing(ctx, want, ami.ParkingLots, nil)
+	return names
 }
 
-// missingProfiles looks for the profiles and menus of conferences by their names: a reload of them answers whether it has taken the file.
-func (a *running) missingProfiles(ctx context.Context, f *conf.File) (missing []string, err error) {
-	if len(f.Sections) == 0 { // and perhaps no module that could be asked
-		return nil, nil
-	}
+// profiles returns the names of the profiles and menus of conferences that Asterisk has.
+func profiles(ctx context.Context, d ami.Doer) (map[string]bool, error) {
 	there := map[string]bool{}
 	for _, kind := range []string{"profile bridges", "profile users", "menus"} {
-		lines, err := ami.Command(ctx, a.client, "confbridge show "+kind)
+		lines, err := ami.Command(ctx, d, "confbridge show "+kind)
 		if err != nil {
 			return nil, err
 		}
@@ -236,12 +244,7 @@ func (a *running) missingProfiles(ctx context.Context, f *conf.File) (missing []
 			there[strings.TrimSpace(line)] = true
 		}
 	}
-	for _, section := range f.Sections {
-		if !there[section.Name] {
-			missing = append(missing, section.Name)
-		}
-	}
-	return missing, nil
+	return there, nil
 }
 
 // verifyPorts reads back between which ports voices are sent. Of an Asterisk that does not tell it nothing is known.
@@ -262,54 +265,31 @@ func (a *running) verifyPorts(ctx context.Context, f *conf.File) (missing []stri
 	return nil, err
 }
 
-func (a *running) missingMailboxes(ctx context.Context, f *conf.File) ([]string, error) {
-	var want []string
-	for _, section := range f.Sections {
-		if section.Name == "general" || section.Name == "zonemessages" {
-			continue
-		}
-		for _, v := range section.Values {
-			want = append(want, v.Name+"@"+section.Name)
-		}
-	}
-	return stampedNames("voicemail.conf", "mailboxes")(a.missing(ctx, want, ami.Mailboxes, func(ctx context.Context, name string) (bool, error) {
-		number, in, _ := strings.Cut(name, "@")
-		return ami.HasMailbox(ctx, a.client, number, in)
-	}))
-}
-
-// stampedNames makes it an [unreadError] if the stamp of a file is among what is missing.
-func stampedNames(file, what string) func(missing []string, err error) ([]string, error) {
-	return func(missing []string, err error) ([]string, error) {
-		if slices.ContainsFunc(missing, isStamp) {
-			return nil, &unreadError{file, what}
-		}
-		return missing, err
-	}
-}
-
-// missing returns what the files have and Asterisk has not. It is asked for few one by one, where one can be asked for.
+// missing returns what returns which of the names of a file Asterisk has not. It is asked for few one by one, where one can be asked for.
 func (a *running) missing(
-	ctx context.Context, want []string, ask func(context.Context, ami.Doer) (map[string]bool, error), askOne func(context.Context, string) (bool, error),
-) (missing []string, err error) {
-	if len(want) == 0 {
-		return nil, nil
-	}
-	if askOne == nil || len(want) > maxAsked {
-		there, err := ask(ctx, a.client)
-		if err != nil {
-			return nil, err
+	names func(f *conf.File) []string, all func(context.Context, ami.Doer) (map[string]bool, error), one func(context.Context, ami.Doer, string) (bool, error),
+) func(ctx context.Context, f *conf.File) ([]string, error) {
+	return func(ctx context.Context, f *conf.File) (missing []string, err error) {
+		want := names(f)
+		if len(want) == 0 { // and perhaps no module that could be asked
+			return nil, nil
 		}
-		return slices.DeleteFunc(want, func(name string) bool { return there[name] }), nil
-	}
-	for _, name := range want {
-		has, err := askOne(ctx, name)
-		if err != nil {
-			return nil, err
+		if one == nil || len(want) > maxAsked {
+			there, err := all(ctx, a.client)
+			if err != nil {
+				return nil, err
+			}
+			return slices.DeleteFunc(want, func(name string) bool { return there[name] }), nil
 		}
-		if !has {
-			missing = append(missing, name)
+		for _, name := range want {
+			has, err := one(ctx, a.client, name)
+			if err != nil {
+				return nil, err
+			}
+			if !has {
+				missing = append(missing, name)
+			}
 		}
+		return missing, nil
 	}
-	return missing, nil
 }

@@ -84,6 +84,21 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
+// A queue of confd that Asterisk has not is left out alone: it is not the stamp, whose name begins as its own does.
+func TestReadBackOfQueuesOfConfd(t *testing.T) {
+	var n *system
+	s := pbx(t, &n)
+	lists(s, &n, "grp-a grp-b", "")
+	n = start(t, storetest.SQLite(t), withManager(s), false)
+	do(t, n)
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues+"[ringfence-queue-3]\nstrategy = linear\n")
+	job := do(t, n)
+	if said := fmt.Sprint(job.Log); !strings.Contains(said, `"ringfence-queue-3" of queues.conf: `) {
+		t.Errorf("%s: %v", job.State, said)
+	}
+	wantState(t, job, jobs.Done, "")
+}
+
 // What the account may not ask for is skipped, and the job says so.
 func TestReadBackWithoutTheRight(t *testing.T) {
 	var n *system

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -73,10 +74,10 @@ func stampOf(name string, text []byte) []byte {
 	return slices.Concat([]byte("["+folderContext+"]\n"), stamp)
 }
 
-// isStamp reports whether a queue, or a mailbox, is a stamp.
-func isStamp(name string) bool {
-	return strings.HasPrefix(name, "ringfence-") || strings.HasSuffix(name, "@"+folderContext)
-}
+// stampForm is what [stamped] calls a stamp: a section or, in one, a mailbox. Queues of confd, such as ringfence-queue-3, are none.
+var stampForm = regexp.MustCompile(`^ringfence-[0-9]+$|^(?:.*@)?` + folderContext + `$`)
+
+func isStamp(name string) bool { return stampForm.MatchString(name) }
 
 // unreadError says that Asterisk has not loaded a file as it is.
 type unreadError struct{ file, what string }

@@ -305,19 +305,13 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 		return s.forgotten(ctx, change, gone)
 	}
 	s.tellOf(r, change)
-	asterisk, err := s.reach(ctx)
-	if err != nil {
-		return err
-	}
-	if s.compare.Load() { // it was away until now
-		s.meet(ctx)
-	}
-	complaints := s.overhear(r)
-	told(asterisk, r, complaints)
-	s.reloading.Lock()
-	defer s.reloading.Unlock()
+	return s.reload(ctx, r, func(asterisk generation.Asterisk) error { return s.swap(ctx, n, r, change, chosen, asterisk) })
+}
+
+// swap makes a generation live, as apply does, in an Asterisk that is reached, or without one.
+func (s *Service) swap(ctx context.Context, n int64, r *run, change generation.Change, chosen map[Mailbox]string, asterisk generation.Asterisk) error {
 	var gone []Mailbox
-	_, err = s.store.Apply(ctx, n, asterisk, func() error {
+	_, err := s.store.Apply(ctx, n, asterisk, func() error {
 		if err := s.stillLeads(ctx); err != nil {
 			return err
 		}
@@ -326,6 +320,7 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 				return err
 			}
 		}
+		var err error
 		gone, err = s.forgetPINs(ctx, r, change, chosen)
 		return err
 	}, func(module string, err error) {
@@ -336,8 +331,6 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 		_ = r.save(r.job) // its last state is stored with the end of the job
 	})
 	if err != nil {
-		s.unsure.Store(true)
-		complaints(ctx) // a reload that failed had none read, and the way back may have some
 		return err
 	}
 	if change.From == 0 { // it has read all
@@ -350,26 +343,30 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 
 // readAll makes Asterisk read all live files once more.
 func (s *Service) readAll(ctx context.Context, r *run) error {
-	asterisk, err := s.reach(ctx)
-	if err != nil || asterisk == nil {
+	return s.reload(ctx, r, func(asterisk generation.Asterisk) error {
+		if asterisk == nil {
+			return nil
+		}
+		err := s.store.Reload(ctx, asterisk)
+		if err == nil {
+			s.unsure.Store(false)
+			r.logf("Asterisk has read all files once more")
+		}
 		return err
-	}
-	s.reloading.Lock()
-	defer s.reloading.Unlock()
-	complaints := s.overhear(r)
-	told(asterisk, r, complaints)
-	err = s.store.Reload(ctx, asterisk)
-	s.unsure.Store(err != nil)
-	if err != nil {
-		complaints(ctx)
-		return err
-	}
-	r.logf("Asterisk has read all files once more")
-	return nil
+	})
 }
 
-// told makes a job tell what an Asterisk is not asked for, and Asterisk know what its log says meanwhile.
-func told(asterisk generation.Asterisk, r *run, complaints func(ctx context.Context) []string) {
+// reload does what makes Asterisk read files, once it can be reached, while nothing else does. The job tells what Asterisk is not asked for, and what
+// its log says meanwhile. do gets nil if there is no Asterisk.
+func (s *Service) reload(ctx context.Context, r *run, do func(asterisk generation.Asterisk) error) error {
+	asterisk, err := s.reach(ctx)
+	if err != nil {
+		return err
+	}
+	if s.compare.Load() { // it was away until now, and calls need the states first
+		s.meet(ctx)
+	}
+	complaints := s.overhear(r)
 	if asterisk, ok := asterisk.(*running); ok {
 		asterisk.complaints = complaints
 		asterisk.warn = func(message string) {
@@ -377,46 +374,47 @@ func told(asterisk generation.Asterisk, r *run, complaints func(ctx context.Cont
 			r.logf("%s", message)
 		}
 	}
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	if err = do(asterisk); err != nil {
+		s.unsure.Store(true)
+		complaints(ctx) // a reload that failed had none read, and the way back may have some
+	}
+	return err
 }
 
 // assure makes Asterisk read what is live once more, if it has not got that, or cannot be asked: it may have started while a file of its own
 // was broken.
 func (s *Service) assure(ctx context.Context, r *run) error {
-	asterisk, err := s.reach(ctx) // before it says whether Asterisk was away
-	if asterisk == nil || err != nil || !s.unsure.Load() {
-		return err
-	}
-	if s.compare.Load() { // calls need the states first
-		s.meet(ctx)
-	}
-	s.reloading.Lock()
-	defer s.reloading.Unlock()
-	complaints := s.overhear(r)
-	told(asterisk, r, complaints)
-	number, err := s.store.Live()
-	if err != nil {
-		return err
-	}
-	_, files, err := s.store.Read(number)
-	if err != nil {
-		return err
-	}
-	again := slices.Collect(maps.Keys(files))
-	if missing := asterisk.Verify(ctx, nil, files); missing == nil {
-		again = slices.DeleteFunc(again, func(name string) bool { return !unasked[name] })
-	} else {
-		if _, other := errors.AsType[*otherFolderError](missing); other {
-			return missing
+	return s.reload(ctx, r, func(asterisk generation.Asterisk) error {
+		if asterisk == nil || !s.unsure.Load() {
+			return nil
 		}
-		r.logf("Asterisk has not what is live, and reads it once more: %s", missing)
-	}
-	if len(again) > 0 {
-		if err = s.store.Reload(ctx, asterisk, again...); err != nil {
-			complaints(ctx)
+		number, err := s.store.Live()
+		if err != nil {
+			return err
 		}
-	}
-	s.unsure.Store(err != nil)
-	return err
+		_, files, err := s.store.Read(number)
+		if err != nil {
+			return err
+		}
+		again := slices.Collect(maps.Keys(files))
+		if missing := asterisk.Verify(ctx, nil, files); missing == nil {
+			again = slices.DeleteFunc(again, func(name string) bool { return !unasked[name] })
+		} else {
+			if _, other := errors.AsType[*otherFolderError](missing); other {
+				return missing
+			}
+			r.logf("Asterisk has not what is live, and reads it once more: %s", missing)
+		}
+		if len(again) > 0 {
+			if err := s.store.Reload(ctx, asterisk, again...); err != nil {
+				return err
+			}
+		}
+		s.unsure.Store(false)
+		return nil
+	})
 }
 
 // tellOf lists in a job what it is going to change.
