@@ -116,8 +116,8 @@ func TestAStateCountsOnce(t *testing.T) {
 		unknownType.Path = strings.Replace(back.Path, "google", "nothing", 1)
 		state := back.Query().Get("state")
 		for name, u := range map[string]*url.URL{
-			"no state": with("state", ""), "a wrong one": with("state", strings.Repeat("A", 43)), "in other letters": with("state", strings.ToLower(state)),
-			"cut": with("state", state[:len(state)-1]), "too long": with("state", strings.Repeat("A", 600)), "too short": with("state", "x"),
+			"no state": with("state", ""), "a wrong one": with("state", strings.Repeat("A", 43)), "in other letters": with("state", strings.ToUpper(state)),
+			"cut": with("state", state[:42]), "too long": with("state", strings.Repeat("A", 600)), "too short": with("state", "x"),
 			"another type's": &otherType, "no type's": &unknownType,
 		} {
 			if a := g.visit(g.node, u); a.Status != 400 {

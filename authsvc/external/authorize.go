@@ -362,7 +362,7 @@ func (h *Host) ask(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	name := cookieName(state)
 	cookie := cookieOf(r.HTTP, name)
 	if cookie == "" {
-		cookie = rand.Text()
+		cookie = newCookie()
 	}
 	return with(setCookie(name, cookie, int(pendingTime.Seconds())), page.Ask(page.Question{
 		Service: titled(authType), User: p.name(), Tenant: p.Tenant,
@@ -394,7 +394,7 @@ func (h *Host) agree(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	if err != nil {
 		return refusedPage(err)
 	}
-	cookie = rand.Text()
+	cookie = newCookie()
 	browser := sha256.Sum256([]byte(cookie))
 	n, err := h.db.Exec(ctx, `UPDATE auth_external_pending SET browser = $2 WHERE digest = $1`, p.digest[:], browser[:])
 	if err == nil && n == 0 {
@@ -441,6 +441,9 @@ func cookieName(state string) string {
 	digest := sha256.Sum256([]byte("cookie of " + state))
 	return "__Host-ringfence-connect-" + hex.EncodeToString(digest[:8])
 }
+
+// newCookie returns more than 256 random bits.
+func newCookie() string { return rand.Text() + rand.Text() }
 
 // formToken returns the token of the form that is shown with a cookie. No other site can read or set that cookie.
 func formToken(cookie, state string) string {

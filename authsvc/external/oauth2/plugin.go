@@ -2,7 +2,6 @@ package oauth2
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -107,7 +106,7 @@ func (p *Plugin) Create(ctx context.Context, l *external.Link, body json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	state := rand.Text() // of 130 bits
+	state := oauth2.GenerateVerifier() // 256 random bits
 	a := attempt{client.ClientID, redirect, request.Scope, oauth2.GenerateVerifier()}
 	if err := l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state, nil, a); err != nil {
 		return nil, err
