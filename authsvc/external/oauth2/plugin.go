@@ -302,9 +302,14 @@ const exchangeTimeout = 10 * time.Second
 // reserved are the parameters of the authorization URL that the plugin sets.
 var reserved = []string{"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method"}
 
+var typeName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
 func (c *Config) check() error {
 	if c.Type == "" {
 		c.Type = DefaultType
+	}
+	if !typeName.MatchString(c.Type) {
+		return fmt.Errorf("the type %q is not one word of lower-case letters, digits, - and _", c.Type)
 	}
 	for name, address := range map[string]string{"auth_url": c.AuthURL, "token_url": c.TokenURL} {
 		if err := checkURL(address); err != nil {
