@@ -2,10 +2,13 @@ package caddymodule_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -364,6 +367,28 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	o.enter("Menu sound", "menus/night")
 	o.press("Hear it")
 	o.until(`document.querySelector('main audio[aria-label="Sound"]')?.duration > 0`, "what was recorded cannot be heard")
+
+	// What is to be heard is uploaded in place; nothing is replaced by that.
+	upload := func(input, name string) {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(silence), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o.run(t, chromedp.SetUploadFiles(chromedp.CSS(input), []string{path}))
+	}
+	const ofMenu = `main .field:has([data-name="menu_sound"]) input[type="file"]`
+	plays := func(name string) {
+		t.Helper()
+		o.until(fmt.Sprintf(`document.querySelector('main [data-name="menu_sound"]').value === %q`, name), "what was uploaded is not taken")
+	}
+	upload(ofMenu, "At night.wav")
+	plays("uploads/At-night")
+	upload(ofMenu, "At night.wav")
+	plays("uploads/At-night-2")
+	o.press("Hear it")
+	o.until(`document.querySelector('main audio[aria-label="Sound"]')?.duration > 0`, "what was uploaded cannot be heard")
+	o.enter("Menu sound", "menus/night")
 	var kinds []string
 	for kind := range g.Do(t, "GET", "/api/confd/1.1/api/openapi.json", admin, "").JSON("components.schemas.Destination.discriminator.mapping").(map[string]any) {
 		kinds = append(kinds, kind)
@@ -383,9 +408,33 @@ func TestConsoleMakesAMenu(t *testing.T) {
 	if made := fmt.Sprint(g.Do(t, "GET", "/api/confd/1.1/ivr?search=Night", admin, "").List().Items[0]["timeout_destination"]); !strings.Contains(made, "group_label:Watch") {
 		t.Errorf("it leads to %s", made)
 	}
-	if plays := g.Do(t, "GET", "/api/confd/1.1/ivr?search=Night", admin, "").List().Items[0]["menu_sound"]; plays != "menus/night" {
-		t.Errorf("it plays %s", plays)
+	if sound := g.Do(t, "GET", "/api/confd/1.1/ivr?search=Night", admin, "").List().Items[0]["menu_sound"]; sound != "menus/night" {
+		t.Errorf("it plays %s", sound)
 	}
+
+	// The files of sounds and of music are heard, uploaded, replaced and removed at what they belong to.
+	o.goTo("#/confd/sounds/menus", "menus")
+	const ofSound = `main details[data-name="files"] input[type="file"]`
+	o.until(`document.querySelector('main details[data-name="files"] li span')?.textContent === 'night'`, "the files of a sound are not shown")
+	upload(ofSound, "day.wav")
+	o.reads("day was uploaded.")
+	upload(ofSound, "day.wav")
+	o.press("Replace")
+	o.reads("day was replaced.")
+	o.click(`main button[aria-label="Hear day"]`)
+	o.until(`document.querySelector('main audio[aria-label="day"]')?.duration > 0`, "a file cannot be heard")
+	o.shoot(t, "files")
+	o.click(`main button[aria-label="Remove day"]`)
+	o.click(`dialog button[value="yes"]`)
+	o.reads("day was removed.")
+	o.click(`main button[aria-label="Remove night"]`)
+	o.click(`dialog button[value="yes"]`)
+	o.reads("Sound is associated with a IVR") // the menu
+	music := g.Do(t, "POST", "/api/confd/1.1/moh", admin, `{"label":"Piano","mode":"files"}`).Want(201).JSON("uuid")
+	o.goTo(fmt.Sprintf("#/confd/moh/%s", music), "Piano")
+	o.click(`main details[data-name="files"] summary`)
+	upload(ofSound, "piano.wav")
+	o.reads("piano.wav was uploaded.")
 
 	// Where calls go from it is a tree that one walks, to a circle too.
 	const confd = "/api/confd/1.1"
@@ -410,7 +459,7 @@ func TestConsoleMakesAMenu(t *testing.T) {
 		t.Errorf("the tree: %s", violation)
 	}
 	o.shoot(t, "tree")
-	o.clean(t, "while a menu was made")
+	o.clean(t, "while a menu was made", "sounds/menus/files/night") // which is refused
 }
 
 // A trunk is made of what a carrier tells its customers, and its page shows its state.

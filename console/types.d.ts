@@ -134,7 +134,7 @@ type Resource = Settings | Collection;
 
 /** What belongs to one object. */
 interface Part {
-	kind?: 'list' | 'shown' | 'document' | 'replaced' | 'link' | 'asked';
+	kind?: 'list' | 'shown' | 'document' | 'replaced' | 'link' | 'asked' | 'files';
 	name: string;
 	path: string;
 	title?: string;

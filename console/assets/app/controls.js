@@ -1,7 +1,6 @@
 // The controls of forms: each has one value, which its read returns (undefined: leave it out; an Error: it cannot be read).
-import { fill, may, mayDo, operation, referred, saidOf, target } from './definitions.js';
+import { may, mayDo, referred, saidOf, target } from './definitions.js';
 import { brief, h, put } from './dom.js';
-import { hear } from './hear.js';
 import { picker } from './picker.js';
 
 // clock is a moment that one chooses by the clock of this place.
@@ -50,24 +49,6 @@ export const offered = (context, name, schema) => {
 	return may(found?.resource?.list) ? found : undefined;
 };
 
-// heard is a button that plays the sound that an input names: category/name or, of those that Asterisk brings, the name alone.
-const heard = (input, read, headers) => {
-	const { service, path } = /** @type {any} */ (operation('get_sounds_files')),
-		place = h('span');
-	const play = () => {
-		const [name, category = 'system'] = String(read()).split('/').reverse();
-		return hear(place, 'Sound', service.prefix + fill(path, category, name), { headers: { ...headers, Accept: '*/*' } });
-	};
-	const button = h('button', { type: 'button', class: 'plain', click: play }, 'Hear it');
-	const follow = () => {
-		button.hidden = input.value === '';
-		put(place);
-	};
-	for (const name of ['input', 'change']) input.addEventListener(name, follow);
-	follow();
-	return [button, place];
-};
-
 // reference is what names another object, which one picks by its name for people.
 export const reference = (context, { resource, by, own = false }, schema, before, attributes) => {
 	const key = /^(id|uuid)$/.test(by),
@@ -84,7 +65,11 @@ export const reference = (context, { resource, by, own = false }, schema, before
 		headers,
 		makes: context.makes && !within,
 	});
-	if (schema['x-ref'] === 'sounds.path' && mayDo('get_sounds_files')) rest.element = [rest.element, heard(rest.input, read, headers)];
+	if (schema['x-ref'] === 'sounds.path' && mayDo('get_sounds_files')) {
+		const place = h('span'); // few forms have sounds
+		import('./hear.js').then(({ heard }) => put(place, heard(rest.input, read, headers)));
+		rest.element = [rest.element, place];
+	}
 	return {
 		...rest,
 		read: () => {

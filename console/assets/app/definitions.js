@@ -169,7 +169,7 @@ const apart = (parts) =>
 		);
 
 // part is what belongs to one object: a document of its own (forwards), a list (sessions), a link to objects of another resource (lines
-// of a user), or a list that is replaced as a whole (members).
+// of a user), a list that is replaced as a whole (members), or files (those of a sound).
 /** @returns {Part | undefined} */
 const part = (service, take, itemPath, path) => {
 	const rest = path.slice(itemPath.length + 1),
@@ -200,6 +200,7 @@ const part = (service, take, itemPath, path) => {
 		if (base.get) return { ...base, kind: base.put ? 'document' : 'shown' };
 		return base.put && bodyOf(service, base.put).properties ? { ...base, kind: 'replaced' } : undefined;
 	}
+	if (inside.length === 1 && base.put?.requestBody?.content['application/octet-stream']) return { ...base, kind: 'files', parameter: inside[0] };
 	if (inside.length === 1 && rest.endsWith('}') && base.put && !base.put['x-unimplemented'] && !base.put.requestBody?.required)
 		return { ...base, kind: 'link', parameter: inside[0] };
 	return undefined;

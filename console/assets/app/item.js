@@ -21,6 +21,7 @@ import {
 import { ask, brief, byTheme, h, lead, plural, put, same, say, tick, words } from './dom.js';
 import { fields, valuesOf } from './fields.js';
 import { form, refused, trouble } from './form.js';
+import { hear, upload } from './hear.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
 import * as login from './login.js';
 import { picker, settled } from './picker.js';
@@ -174,7 +175,8 @@ export const show = async (main, resource, id) => {
 			asking = false;
 		}
 	};
-	const update = resource.update && may(resource.update, id);
+	const update = resource.update && may(resource.update, id),
+		files = resource.parts.filter((part) => part.kind === 'files').map((part) => part.name); // which have a part of their own
 	put(
 		main,
 		crumbs(resource),
@@ -218,7 +220,7 @@ export const show = async (main, resource, id) => {
 					return say('Saved.');
 				},
 			})
-		: all(resource.service, resource.schema, object);
+		: all(resource.service, resource.schema, Object.fromEntries(Object.entries(object).filter(([name]) => !files.includes(name))));
 	const shown = resource.parts.filter(
 		(part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part) && !(part.ordered && single(object, part)),
 	);
@@ -536,6 +538,50 @@ const contents = {
 				await changed(`${part.title} saved.`);
 			},
 		});
+	},
+	// files are what calls hear of an object, each with a name: one hears, uploads and removes them one by one.
+	files: async ({ resource, part, id, state, changed, outdated }) => {
+		const files = shownOf(state.object, part) ?? [],
+			place = h('p'),
+			path = (name) => at(resource, part, id, name);
+		const change = async (method, name, done, body = /** @type {any} */ (undefined)) => {
+			try {
+				await call(method, path(name), { body, headers: versioned(state.tag) });
+				await changed(`${name} was ${done}.`);
+			} catch (problem) {
+				if (!problem.messages) throw problem;
+				await outdated(problem, part);
+			}
+		};
+		const remove = async (name) => {
+			if (await ask(`Remove ${name}?`, h('p', {}, 'This cannot be undone.'), 'Remove')) await change('DELETE', name, 'removed');
+		};
+		const send = async (name, body) => {
+			const there = files.some((one) => one.name === name);
+			if (there && !(await ask(`Replace ${name}?`, h('p', {}, 'There is a file of this name already. This cannot be undone.'), 'Replace'))) return;
+			await change('PUT', name, there ? 'replaced' : 'uploaded', body);
+		};
+		const button = (text, name, operation, click, kind = '') =>
+			may(operation, id, name) && h('button', { type: 'button', class: kind, 'aria-label': `${text} ${name}`, click }, text);
+		const one = ({ name }) =>
+			h(
+				'li',
+				{},
+				h('span', {}, name),
+				button('Hear', name, part.get, () => hear(place, name, path(name), { headers: { Accept: '*/*' } })),
+				button('Remove', name, part.remove, () => remove(name)),
+			);
+		const bare = (resolve(resource.service, resource.schema?.properties?.[part.name]?.items ?? {}).properties ?? {}).formats; // which tell the endings
+		return [
+			await pager(
+				part.title,
+				kept(files),
+				(some, total) => (total > 0 ? h('ul', { class: 'links' }, some.map(one)) : h('p', { class: 'empty' }, 'There are none.')),
+				true,
+			),
+			place,
+			may(part.put, id) && h('p', { class: 'actions' }, upload('Upload', bare, send)),
+		];
 	},
 	asked: async ({ resource, part, id, changed }) =>
 		form({
