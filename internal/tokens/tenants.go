@@ -62,15 +62,21 @@ func (c *Cache) Within(ctx context.Context, token, tenant string) (bool, error) 
 	}
 	d := DigestOf(token)
 	pair := DigestOf(string(d[:]) + tenant)
-	ask := func(rationed bool) <-chan singleflight.Result {
-		return c.tenantFlights.DoChan(string(pair[:]), func() (any, error) {
-			return c.askWithin(ctx, source, question{token, tenant, d, pair}, rationed)
-		})
+	usable := func(t *seenTenant, instant int64) bool {
+		return t != nil && instant < t.until && !c.deaf.Load() && c.marks.holdsUnknown(t.number, &d)
 	}
 	now := c.options.Now()
 	instant := c.instant(now)
 	known := c.tenants.find(&pair)
-	if known != nil && instant < known.until && !c.deaf.Load() && c.marks.holdsUnknown(known.number, &d) {
+	ask := func(rationed bool) <-chan singleflight.Result {
+		return c.tenantFlights.DoChan(string(pair[:]), func() (any, error) {
+			if t := c.tenants.find(&pair); t != known && usable(t, c.instant(c.options.Now())) { // kept since this call looked
+				return t.within, nil
+			}
+			return c.askWithin(ctx, source, question{token, tenant, d, pair}, rationed)
+		})
+	}
+	if usable(known, instant) {
 		if known.within && known.until-instant <= c.staleness/3 {
 			ask(false)
 		}
