@@ -3,8 +3,6 @@ package backup
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,12 +72,12 @@ func Create(ctx context.Context, o Options, w io.Writer) (_ *Manifest, err error
 		o.Made = time.Now()
 	}
 	m := &Manifest{Format: format, Program: o.Program, Made: o.Made.UTC().Truncate(time.Second), Engine: db.Engine(), Schema: version}
-	archive := &writer{zip: zip.NewWriter(w)}
+	archive := zip.NewWriter(w)
 	err = db.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := begin(ctx, tx, db.Engine(), tables, "ACCESS SHARE"); err != nil {
 			return err
 		}
-		return archive.tables(ctx, o, m, tables, db.Engine(), tx)
+		return m.addTables(ctx, o, archive, tables, db.Engine(), tx)
 	})
 	if err != nil {
 		return nil, err
@@ -88,10 +86,16 @@ func Create(ctx context.Context, o Options, w io.Writer) (_ *Manifest, err error
 	if now, err := db.(store.Migrator).Version(ctx); err != nil || now != version {
 		return nil, errors.Join(err, errors.New("the database is being migrated: make the backup again"))
 	}
-	if err := archive.files(o, m); err != nil {
+	if err := m.addFiles(o, archive); err != nil {
 		return nil, err
 	}
-	return m, archive.end(m)
+	to, err := archive.Create(manifestName) // last: a file that was cut has none
+	if err != nil {
+		return nil, err
+	}
+	encoder := json.NewEncoder(to)
+	encoder.SetIndent("", "  ")
+	return m, errors.Join(encoder.Encode(m), archive.Close())
 }
 
 // schemas has what schema has returned, by version: a restore asks several times, and to migrate takes longest.
@@ -143,35 +147,8 @@ func begin(ctx context.Context, tx store.Conn, engine string, tables []table, mo
 	return nil
 }
 
-type writer struct{ zip *zip.Writer }
-
-func (w *writer) add(name string, write func(w io.Writer) error) (Member, error) {
-	member, err := w.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
-	if err != nil {
-		return Member{}, err
-	}
-	sum := &counted{to: member, hash: sha256.New()}
-	err = write(sum)
-	return Member{Name: name, Size: sum.size, SHA256: hex.EncodeToString(sum.hash.Sum(nil))}, err
-}
-
-// counted passes on what is written, with its size and hash.
-type counted struct {
-	to   io.Writer
-	hash interface {
-		io.Writer
-		Sum(b []byte) []byte
-	}
-	size int64
-}
-
-func (c *counted) Write(text []byte) (int, error) {
-	c.size += int64(len(text))
-	_, _ = c.hash.Write(text) // never fails
-	return c.to.Write(text)
-}
-
-func (w *writer) tables(ctx context.Context, o Options, m *Manifest, tables []table, engine string, tx store.Conn) error {
+// addTables writes the rows of all tables.
+func (m *Manifest) addTables(ctx context.Context, o Options, archive *zip.Writer, tables []table, engine string, tx store.Conn) error {
 	from := rowsOf(engine, tx)
 	var done, of int64
 	for _, t := range tables {
@@ -183,21 +160,22 @@ func (w *writer) tables(ctx context.Context, o Options, m *Manifest, tables []ta
 	}
 	o.progress(0, of)
 	for _, t := range tables {
-		member := TableMember{Columns: t.Columns}
-		var err error
-		member.Member, err = w.add(tableMember(t.Name), func(to io.Writer) error {
-			return from(ctx, t, func(row []any) error {
-				line, err := t.encode(row)
-				if err != nil {
-					return err
-				}
-				member.Rows++
-				if done++; done%1000 == 0 {
-					o.progress(done, of)
-				}
-				_, err = to.Write(line)
+		member := TableMember{Name: t.Name}
+		to, err := archive.Create(tableMember(t.Name))
+		if err != nil {
+			return err
+		}
+		err = from(ctx, t, func(row []any) error {
+			line, err := t.encode(row)
+			if err != nil {
 				return err
-			})
+			}
+			member.Rows++
+			if done++; done%1000 == 0 {
+				o.progress(done, of)
+			}
+			_, err = to.Write(line)
+			return err
 		})
 		if err == nil && t.Numbered {
 			member.LastNumber, err = t.lastNumber(ctx, tx, engine)
@@ -213,9 +191,10 @@ func (w *writer) tables(ctx context.Context, o Options, m *Manifest, tables []ta
 	return err
 }
 
-func (w *writer) files(o Options, m *Manifest) error {
+// addFiles writes the files of the data folder, and refuses to leave out a key that the rows need.
+func (m *Manifest) addFiles(o Options, archive *zip.Writer) error {
 	keys := ""
-	m.Files = []Member{}
+	m.Files = []string{}
 	for _, name := range dataFiles {
 		content, err := private.Read(filepath.Join(o.Data, name), maxFile+1)
 		if exposed, ok := errors.AsType[*private.ExposedError](err); ok && name == "tls/certificate.pem" {
@@ -235,14 +214,14 @@ func (w *writer) files(o Options, m *Manifest) error {
 		if name == keyFile {
 			keys = string(content)
 		}
-		member, err := w.add(filePrefix+name, func(to io.Writer) error {
-			_, err := to.Write(content)
-			return err
-		})
+		to, err := archive.Create(filePrefix + name)
+		if err == nil {
+			_, err = to.Write(content)
+		}
 		if err != nil {
 			return err
 		}
-		m.Files = append(m.Files, member)
+		m.Files = append(m.Files, name)
 	}
 	from := "the file " + keyFile + " in the data folder"
 	if o.SealingKeys != "" {
@@ -267,17 +246,4 @@ func (o Options) checkKeys(needed []string, have, from, advice string) error {
 		}
 	}
 	return nil
-}
-
-// end writes the manifest, last: a file that was cut has none.
-func (w *writer) end(m *Manifest) error {
-	_, err := w.add(manifestName, func(to io.Writer) error {
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(m)
-	})
-	if err != nil {
-		return err
-	}
-	return w.zip.Close()
 }

@@ -143,7 +143,7 @@ func TestDatabaseOfAnotherProgram(t *testing.T) {
 		}
 	}
 	use(func(db store.DB) { execute(t, db, "CREATE TABLE confd_user (name text)") })
-	if err := target.restore(t, file, true); err == nil || !strings.Contains(err.Error(), "has a table confd_user that no gateway has made") {
+	if err := target.restore(t, file, true); err == nil || !strings.Contains(err.Error(), "the schema public has confd_user; nothing was changed") {
 		t.Errorf("it says %v", err)
 	}
 	use(func(db store.DB) {

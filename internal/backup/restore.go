@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,8 +93,7 @@ func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, e
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	}
-	names, err := f.stageFiles(files)
-	if err != nil {
+	if err := f.stageFiles(files); err != nil {
 		return 0, err
 	}
 	made := filepath.Join(databases, "ringfence.db")
@@ -112,7 +110,7 @@ func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, e
 	if err != nil {
 		return 0, err
 	}
-	if err := o.putFiles(files, names); err != nil {
+	if err := o.putFiles(files, f.Manifest.Files); err != nil {
 		return n, fmt.Errorf("the database was restored, and not all files; restore once more, with --replace: %w", err)
 	}
 	return n, nil
@@ -196,20 +194,18 @@ func (f *File) checkKeys(o Options) error {
 	return o.checkKeys(f.Manifest.Keys, keys, from, advice)
 }
 
-// stageFiles writes the files of the backup into a folder, and returns the names that they have in the data folder.
-func (f *File) stageFiles(folder string) (names []string, err error) {
-	for _, m := range f.Manifest.Files {
-		content, err := f.content(m)
+// stageFiles writes the files of the backup into a folder.
+func (f *File) stageFiles(folder string) error {
+	for _, name := range f.Manifest.Files {
+		content, err := f.content(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		name := strings.TrimPrefix(m.Name, filePrefix)
 		if err := private.Create(filepath.Join(folder, filepath.Base(name)), content); err != nil {
-			return nil, fmt.Errorf("writing what is restored: %w", err)
+			return fmt.Errorf("writing what is restored: %w", err)
 		}
-		names = append(names, name)
 	}
-	return names, nil
+	return nil
 }
 
 // stage makes a SQLite database of the backup, with the schema of this program. The file is on disk, and no other file belongs to it.
@@ -369,9 +365,6 @@ func intoPostgres(ctx context.Context, o Options, from string, of int64, replace
 	if err := mayFill(ctx, db, replace); err != nil {
 		return err
 	}
-	if err := foreign(ctx, db, tables); err != nil {
-		return err
-	}
 	if err := db.(store.Migrator).Migrate(ctx); err != nil {
 		return fmt.Errorf("making the tables: %w", err)
 	}
@@ -412,24 +405,6 @@ func mayFill(ctx context.Context, db store.DB, replace bool) error {
 		return nil
 	}
 	return empty(ctx, db)
-}
-
-// foreign refuses a database in which another program has a table of ours: the migrations would stop at it, half done.
-func foreign(ctx context.Context, db store.DB, tables []table) error {
-	version, err := db.(store.Migrator).Version(ctx)
-	if err != nil || version > 0 {
-		return err
-	}
-	there, err := store.Select[string](ctx, db, "SELECT CAST(relname AS text) FROM pg_class WHERE relnamespace = CAST(current_schema() AS regnamespace)")
-	if err != nil {
-		return fmt.Errorf("looking for tables of another program: %w", err)
-	}
-	for _, t := range tables {
-		if slices.Contains(there, t.Name) {
-			return fmt.Errorf("the database has a table %s that no gateway has made: name an empty database", t.Name)
-		}
-	}
-	return nil
 }
 
 // leaving is how long a gateway that was stopped may take to be gone on the server.

@@ -14,11 +14,10 @@ import (
 	"github.com/ringfence/ringfence/internal/store/migrations"
 )
 
-// Column is a column whose value a backup has. Its type is that of SQLite's schema, and one of types.
-type Column struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-	key  int64  // its place in the primary key, from 1
+// column is a column whose value a backup has. Its type is that of SQLite's schema, and one of types.
+type column struct {
+	Name, Type string
+	key        int64 // its place in the primary key, from 1
 }
 
 // types have what reads and writes a value of a column. A value in Go is nil, or of the type of the pointer.
@@ -78,7 +77,7 @@ func readTime(text []byte) (any, error) {
 
 type table struct {
 	Name    string
-	Columns []Column
+	Columns []column
 	// Numbered says that the database gives each row its number, in the first column of the key.
 	Numbered bool
 }
@@ -106,15 +105,15 @@ func tablesOf(ctx context.Context, lite store.Conn) ([]table, error) {
 			all = append(all, table{Name: c.Table, Numbered: c.Numbered})
 		}
 		t := &all[len(all)-1]
-		t.Columns = append(t.Columns, Column{c.Name, c.Type, c.Key})
+		t.Columns = append(t.Columns, column{c.Name, c.Type, c.Key})
 	}
 	return all, nil
 }
 
 // key returns the columns of the primary key, in its order.
-func (t table) key() []Column {
-	key := slices.DeleteFunc(slices.Clone(t.Columns), func(c Column) bool { return c.key == 0 })
-	slices.SortFunc(key, func(a, b Column) int { return int(a.key - b.key) })
+func (t table) key() []column {
+	key := slices.DeleteFunc(slices.Clone(t.Columns), func(c column) bool { return c.key == 0 })
+	slices.SortFunc(key, func(a, b column) int { return int(a.key - b.key) })
 	return key
 }
 
@@ -133,7 +132,7 @@ type rows func(ctx context.Context, t table, fn func(row []any) error) error
 
 // rowsOf returns the rows of a database. PostgreSQL has UUIDs, and sorts text by its locale, unless they are cast.
 func rowsOf(engine string, c store.Conn) rows {
-	text := func(c Column) string {
+	text := func(c column) string {
 		if engine == "postgres" && c.Type == "text" {
 			return "CAST(" + quoted(c.Name) + ` AS text)`
 		}

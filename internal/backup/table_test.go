@@ -14,7 +14,7 @@ import (
 
 // Every value of every type comes back as it was, from each database and through the file, also those at the ends.
 func TestValues(t *testing.T) {
-	values := table{Name: "a_value", Columns: []Column{
+	values := table{Name: "a_value", Columns: []column{
 		{"id", "integer", 1}, {"t", "text", 0}, {"u", "text", 0}, {"n", "bigint", 0}, {"b", "boolean", 0}, {"x", "blob", 0}, {"at", "timestamp", 0}, {"f", "double precision", 0},
 	}}
 	id := "00000000-0000-4000-8000-00000000000a"
