@@ -67,26 +67,20 @@ func (f folder) names() ([]string, error) {
 
 // move renames an entry of this folder into another folder. It replaces nothing but an empty folder.
 func (f folder) move(name string, to folder, newName string) error {
-	err := f.with(to, func(from, into int) error { return unix.Renameat(from, name, into, newName) })
-	if err != nil {
-		return fmt.Errorf("renaming %q: %w", name, err)
-	}
-	return nil
-}
-
-// with calls do with the descriptors of this folder and of another one.
-func (f folder) with(other folder, do func(this, other int) error) error {
 	from, err := f.root.Open(".")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = from.Close() }()
-	into, err := other.root.Open(".")
+	into, err := to.root.Open(".")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = into.Close() }()
-	return do(int(from.Fd()), int(into.Fd()))
+	if err := unix.Renameat(int(from.Fd()), name, int(into.Fd()), newName); err != nil {
+		return fmt.Errorf("renaming %q: %w", name, err)
+	}
+	return nil
 }
 
 // makeLike makes a folder with the owner and the mode of another one. It is made in the trash and then moved, so that it is whole

@@ -1,7 +1,7 @@
 // Package helpers is the helper endpoints: small services for the tools of a telephony host. They are served behind the gate, where they
 // need a token, and on a plain loopback port, where they need none.
 //
-//   - files of voicemails and of music on hold are deleted and moved: voicemail.go, moh.go, on folder.go, trash.go and lock.go
+//   - files of voicemails and of music on hold are deleted and moved: voicemail.go, moh.go, on folder.go, trash.go and inuse.go
 //   - commands of Asterisk are executed one after the other: commands.go
 //   - the telephone system is configured from what is stored: telephony.go
 //   - how the gateway itself is, and its backups: system.go, backups.go

@@ -136,7 +136,7 @@ func changeFiles(base string) {
 	}
 }
 
-// However a process is killed while it moves and deletes, after the next start nothing is lost, half there or locked, nothing is left in
+// However a process is killed while it moves and deletes, after the next start nothing is lost or half there, nothing is left in
 // the trash, and what is gone was recorded before.
 func TestKilled(t *testing.T) {
 	base := t.TempDir()

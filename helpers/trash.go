@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
 	"syscall"
 
 	"github.com/google/uuid"
@@ -49,49 +48,33 @@ func (t trash) remove(entry string) {
 	}
 }
 
-// leftIn looks for what a crash has left in the trash of a tree, and returns a function that removes it, there and in its voicemails. What requests
-// move into the trash from now on is theirs to remove.
+// leftIn looks for what a crash has left in the trash of a tree, and returns a function that removes it. What requests move into the trash from now
+// on is theirs to remove.
 func leftIn(path string) (remove func()) {
-	names, err := inTrash(path, func(_ folder, bin trash) ([]string, error) { return bin.names() })
-	if err != nil {
-		slog.Warn("the trash folder cannot be emptied", "folder", path+"/"+trashName, "error", err)
-	}
-	if len(names) == 0 {
-		return func() {}
-	}
-	return func() {
-		_, err := inTrash(path, func(tree folder, bin trash) ([]string, error) {
-			for _, name := range names {
-				if strings.HasPrefix(name, journalPrefix) {
-					bin.recover(tree, name)
-				} else {
-					bin.remove(name)
-				}
-			}
-			return nil, nil
-		})
-		if err != nil {
-			slog.Warn("the trash folder cannot be emptied", "folder", path+"/"+trashName, "error", err)
-		}
-	}
-}
-
-// inTrash calls do with an open tree and its trash. A tree that does not exist has none.
-func inTrash(path string, do func(tree folder, bin trash) ([]string, error)) ([]string, error) {
+	nothing := func() {}
 	tree, err := openFolder(path)
 	if err != nil {
-		return nil, nil //nolint:nilerr // requests will say why
+		return nothing // requests will say why
 	}
 	defer tree.close()
 	f, err := tree.enter(trashName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nothing
+	}
+	var names []string
+	if err == nil {
+		names, err = f.names()
 	}
 	if err != nil {
-		return nil, err
+		slog.Warn("the trash folder cannot be emptied", "folder", path+"/"+trashName, "error", err)
+		return nothing
 	}
-	defer f.close()
-	return do(tree, trash{f})
+	return func() {
+		defer f.close()
+		for _, name := range names {
+			trash{f}.remove(name)
+		}
+	}
 }
 
 func owner(info os.FileInfo) (uid, gid int) {

@@ -64,50 +64,11 @@ type spool struct {
 	patience
 }
 
-// held is a mailbox whose locks are taken.
-type held struct {
-	folder
-	release func()
-}
-
-// hold opens a mailbox and takes its locks; if still is set, when nothing is being recorded. The error is fs.ErrNotExist if there
-// is none.
-func (s spool) hold(ctx context.Context, in folder, number string, still bool, j *journal) (held, error) {
-	for range 5 {
-		box, err := in.enter(number)
-		if err != nil {
-			return held{}, err
-		}
-		if still {
-			err = s.quiet(ctx, box)
-		}
-		var release func()
-		if err == nil {
-			release, err = s.lock(ctx, box, j)
-		}
-		if err != nil {
-			box.close()
-			return held{}, err
-		}
-		// While the locks were waited for, another request may have moved the mailbox away.
-		now, err := in.root.Lstat(number)
-		if err == nil && box.is(now) {
-			return held{box, func() { release(); box.close() }}, nil
-		}
-		release()
-		box.close()
-		if err != nil {
-			return held{}, err
-		}
-	}
-	return held{}, errBusy()
-}
-
 // remove deletes a mailbox. record is called as soon as it is certain that there is one, and before it is deleted: if we are interrupted
 // in between, the mailbox is still there, and the request can be made again.
 func (s spool) remove(ctx context.Context, m mailbox, record func() error) error {
 	there, err := s.within(m.Context, func(in folder, bin trash) error {
-		return refused(s.discard(ctx, in, m, bin, record))
+		return refused(s.discard(ctx, in, m.Number, bin, record))
 	})
 	if err == nil && !there {
 		err = notFound()
@@ -134,21 +95,14 @@ func (s spool) within(name string, do func(in folder, bin trash) error) (there b
 }
 
 // discard moves a mailbox of a context into the trash and removes it there.
-func (s spool) discard(ctx context.Context, in folder, m mailbox, bin trash, record func() error) error {
-	j, err := bin.begin(m)
-	if err != nil {
+func (s spool) discard(ctx context.Context, in folder, number string, bin trash, record func() error) error {
+	if err := s.await(ctx, in, number, false); err != nil {
 		return err
 	}
-	defer j.end()
-	box, err := s.hold(ctx, in, m.Number, false, j)
-	if err != nil {
-		return err
-	}
-	defer box.release()
 	if err := record(); err != nil {
 		return err
 	}
-	entry, err := bin.take(in, m.Number)
+	entry, err := bin.take(in, number)
 	if err != nil {
 		return err
 	}
@@ -164,19 +118,13 @@ func (s spool) relocate(ctx context.Context, from, to mailbox, record func() err
 }
 
 func (s spool) relocateFrom(ctx context.Context, in folder, bin trash, from, to mailbox, record func() error) error {
-	j, err := bin.begin(from, to)
-	if err != nil {
-		return err
-	}
-	defer j.end()
-	box, err := s.hold(ctx, in, from.Number, true, j)
+	err := s.await(ctx, in, from.Number, true)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return refused(err)
 	}
-	defer box.release()
 	into, err := s.enterOrMake(to.Context, in, bin)
 	if err != nil {
 		return refused(err)
@@ -234,7 +182,7 @@ func (s spool) empty(ctx context.Context, in folder, bin trash, name string, rec
 	defer cancel()
 	recorded := func() error { return nil }
 	for _, number := range names {
-		err := s.discard(ctx, in, mailbox{number, name}, bin, recorded)
+		err := s.discard(ctx, in, number, bin, recorded)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotFolder) { // a file goes with the context
 			return err
 		}

@@ -1,12 +1,10 @@
 package helpers_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -153,43 +151,6 @@ func TestTrashIsEmptiedAtStart(t *testing.T) {
 		}
 		if !exists(box) || !exists(filepath.Join(w.outside, "kept")) {
 			t.Error("more than the trash was emptied")
-		}
-	})
-}
-
-// The locks of a process that died are removed at the next start, from both mailboxes that it was working on; those of Asterisk and of
-// a process that is alive stay.
-func TestLocksOfTheDeadAreRemoved(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
-		box, moved := w.mailbox("ctx-a", "1001"), w.mailbox("ctx-b", "7")
-		dead, alive := filepath.Join(w.spool, helpers.TrashName, "lock-1"), filepath.Join(w.spool, helpers.TrashName, "lock-2")
-		w.write(dead)
-		w.write(alive)
-		journal, err := os.OpenFile(alive, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = journal.Close() }()
-		if err := errors.Join(
-			syscall.Flock(int(journal.Fd()), syscall.LOCK_EX),
-			os.WriteFile(dead, []byte("ctx-a/1001\nctx-b/7\n../outside/1\nctx-a/..\nnowhere/1\nnonsense"), 0o600),
-			os.WriteFile(alive, []byte("ctx-a/1001\n"), 0o600), os.Mkdir(filepath.Join(box, "Old"), 0o750), os.Mkdir(filepath.Join(box, "Work"), 0o750),
-			os.Link(dead, filepath.Join(box, "INBOX", ".lock")), os.Link(dead, filepath.Join(moved, "INBOX", ".lock")),
-			os.Link(alive, filepath.Join(box, "Old", ".lock")),
-		); err != nil {
-			t.Fatal(err)
-		}
-		w.write(filepath.Join(box, "Work", ".lock"))
-		w.service.Use(helpers.Settings{})
-		w.use(false)
-		w.service.Recovered()
-		for path, left := range map[string]bool{
-			dead: false, alive: true, filepath.Join(box, "INBOX", ".lock"): false, filepath.Join(moved, "INBOX", ".lock"): false,
-			filepath.Join(box, "Old", ".lock"): true, filepath.Join(box, "Work", ".lock"): true,
-		} {
-			if exists(path) != left {
-				t.Errorf("%s is there: %t", path, !left)
-			}
 		}
 	})
 }
