@@ -144,7 +144,7 @@ AXE      := 4.14.1
 axe: ## fetch axe-core for the tests of the console again, from its npm package
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
 	(cd "$$folder" && npm pack --silent axe-core@$(AXE) && tar -xzf axe-core-$(AXE).tgz) && \
-	install -m 644 "$$folder"/package/{axe.min.js,LICENSE,LICENSE-3RD-PARTY.txt} caddymodule/testdata/axe-core/
+	install -m 644 "$$folder"/package/{axe.min.js,LICENSE,LICENSE-3RD-PARTY.txt} console/testdata/axe-core/
 
 # What draws the console's QR codes (MIT), a port of Project Nayuki's generator. The copy in the tree is what the console serves.
 UQR      := 0.1.3

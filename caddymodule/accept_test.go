@@ -7,30 +7,32 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // A request without an Accept header gets 406, unless the service is lenient. An Accept header is obeyed everywhere.
 func TestAccept(t *testing.T) {
 	g := newGateway(t)
-	g.routes = `handle /api/sysconfd/* {
+	g.Routes = `handle /api/sysconfd/* {
 		ringfence_gate
 		ringfence_helpers {
 			accept lenient
 		}
 	}`
-	caddyfile := strings.Replace(g.caddyfile(), "ringfence_confd", "ringfence_confd {\naccept lenient\n}", 1) + fmt.Sprintf(`
+	caddyfile := strings.Replace(g.Caddyfile(), "ringfence_confd", "ringfence_confd {\naccept lenient\n}", 1) + fmt.Sprintf(`
 http://:%s {
 	bind ringfence_tcp/127.0.0.1
 	ringfence_helpers open {
 		accept lenient
 	}
 }
-`, g.helpers)
-	t.Cleanup(func() { stop(t) })
-	if err := caddy.Load(g.adapt(t, caddyfile), true); err != nil {
+`, g.HelpersPort)
+	t.Cleanup(func() { gatewaytest.Stop(t) })
+	if err := caddy.Load(g.Adapt(t, caddyfile), true); err != nil {
 		t.Fatal(err)
 	}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	for _, tt := range []struct {
 		name, path string
 		accept     []string

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -37,7 +39,7 @@ func TestAdapt(t *testing.T) {
 			}
 			caddyfile, want, _ := strings.Cut(string(content), separator)
 			if strings.HasPrefix(filepath.Base(file), "default.") {
-				caddyfile = strings.TrimSuffix(defaultCaddyfile(t), "\n")
+				caddyfile = strings.TrimSuffix(gatewaytest.DefaultCaddyfile(t), "\n")
 			}
 			got := adapted(t, caddyfile)
 			whole := caddyfile + separator + got + "\n"
@@ -74,7 +76,7 @@ func adapted(t *testing.T, caddyfile string) string {
 
 // The default Caddyfile is formatted as `ringfence fmt` would.
 func TestDefaultCaddyfileIsFormatted(t *testing.T) {
-	text := defaultCaddyfile(t)
+	text := gatewaytest.DefaultCaddyfile(t)
 	_, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), nil)
 	if err != nil || len(warnings) > 0 {
 		t.Errorf("%v, %v", warnings, err)

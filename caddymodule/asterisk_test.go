@@ -27,7 +27,7 @@ func TestAsterisk(t *testing.T) {
 		t.Setenv("RINGFENCE_ASTERISK_"+name, value)
 	}
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	dialplan := func() string {
 		text, _ := os.ReadFile(filepath.Join(folder, "live", "extensions.conf"))
 		return string(text)
@@ -142,7 +142,7 @@ func TestAsterisk(t *testing.T) {
 		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
 		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"noanswer":{"enabled":true,"destination":"103"}`)
 	})
-	if log := g.logged(t); strings.Contains(log, amitest.Secret) || strings.Contains(log, "9631470258") || strings.Contains(log, "9631851470") || strings.Contains(log, "96*31") || !strings.Contains(log, "a PIN in confd has") {
+	if log := g.Logged(t); strings.Contains(log, amitest.Secret) || strings.Contains(log, "9631470258") || strings.Contains(log, "9631851470") || strings.Contains(log, "96*31") || !strings.Contains(log, "a PIN in confd has") {
 		t.Error("the secret or a PIN is in the log, or not that one was refused")
 	}
 }

@@ -29,7 +29,7 @@ func (g *gateway) auditOf(t *testing.T, token, query string) (l auditList) {
 // An entry of the audit is visible to a caller who may GET the object that it is about, in both services, and to nobody else.
 func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	prefixes := map[string]string{"auth": "/api/auth/0.1", "confd": "/api/confd/1.1"}
 	object := func(path, body, field string) string {
 		var o map[string]any
@@ -152,7 +152,7 @@ func confdUUID(t *testing.T, g *gateway, admin, service, resource, object string
 // What a user's own keys were is in the audit for those who may read them by the user's path.
 func TestAuditOfFuncKeys(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	var user struct{ ID, UUID any }
 	if err := json.Unmarshal([]byte(g.Do(t, http.MethodPost, "/api/confd/1.1/users", admin, `{"firstname":"Ann"}`).Want(201).Body), &user); err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestAuditOfFuncKeys(t *testing.T) {
 // denied to read.
 func TestPicturesInTheAuditHideWhatIsDenied(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd = "/api/confd/1.1"
 	music := g.Do(t, http.MethodPost, confd+"/moh", admin, `{"label":"m","mode":"files"}`).Want(201)
 	box := g.Do(t, http.MethodPost, confd+"/voicemails", admin, `{"name":"Hidden box","number":"100","context":"`+

@@ -13,9 +13,9 @@ import (
 // restart.
 func TestSettingsOfTheAuthenticationService(t *testing.T) {
 	g := newGateway(t)
-	g.app = "passwords {\nmemory 8MiB\npasses 3\nshortest 4\n}\nsessions {\nlifetime 10m\nmax_lifetime 1h\nper_user 3\n}\nlimits {\nfree_guesses 2\ndelay 1h 1h\n}"
-	g.load(t)
-	admin := g.admin(t)
+	g.App = "passwords {\nmemory 8MiB\npasses 3\nshortest 4\n}\nsessions {\nlifetime 10m\nmax_lifetime 1h\nper_user 3\n}\nlimits {\nfree_guesses 2\ndelay 1h 1h\n}"
+	g.Load(t)
+	admin := g.Admin(t)
 	config := func(name, want string) {
 		t.Helper()
 		if a := g.Do(t, "GET", api+"/config", admin, "").Want(200); !strings.Contains(a.Body, `"`+name+`":`+want) {
@@ -43,8 +43,8 @@ func TestSettingsOfTheAuthenticationService(t *testing.T) {
 	g.Do(t, "POST", api+"/users", admin, `{"username":"short","password":"1234"}`).Want(200)
 	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"123"}`).Want(400)
 
-	g.app = ""
-	if err := g.reload(t); err != nil {
+	g.App = ""
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"1234567"}`).Want(400)
@@ -84,7 +84,7 @@ func TestSettingsOfTheAuthenticationServiceAreChecked(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGateway(t)
-			g.app = tt.app
+			g.App = tt.app
 			if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

@@ -18,9 +18,9 @@ func TestMalformedBodies(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(reads.Close)
-	g.routes = echoGate + "ringfence_proxy " + reads.Listener.Addr().String()
-	g.load(t)
-	admin := g.admin(t)
+	g.Routes = echoGate + "ringfence_proxy " + reads.Listener.Addr().String()
+	g.Load(t)
+	admin := g.Admin(t)
 	_, _, token := g.Account(t, admin, "client", "echo.#", "auth.#")
 	for _, target := range []string{"POST " + echoPrefix + "/pub/x", "GET " + echoPrefix + "/pub/x", "POST /api/auth/0.1/policies", "PATCH /api/auth/0.1/config"} {
 		head := target + " HTTP/1.1\r\nHost: gw\r\nAccept: application/json\r\nContent-Type: application/json\r\nX-Auth-Token: " + token + "\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -46,7 +46,7 @@ func TestMalformedBodies(t *testing.T) {
 			}
 		}
 	}
-	if log := g.logged(t); strings.Contains(log, `"level":"error"`) {
+	if log := g.Logged(t); strings.Contains(log, `"level":"error"`) {
 		t.Error("the log has an error")
 	}
 	// A failing daemon is still reported as failing.

@@ -1,7 +1,6 @@
 package caddymodule_test
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -20,9 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/chromedp/chromedp"
-
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
@@ -31,15 +27,15 @@ import (
 func TestCertificatePage(t *testing.T) {
 	g := loadDefault(t, "")
 	page := g.Do(t, "GET", "/certificate", "", "").Want(200)
-	g.expires(t, firstOf(t, filepath.Join(g.dir, "data", "tls", "certificate.pem")).NotAfter)
-	dir := filepath.Join(g.dir, "data")
+	g.expires(t, firstOf(t, filepath.Join(g.Dir, "data", "tls", "certificate.pem")).NotAfter)
+	dir := filepath.Join(g.Dir, "data")
 	store, err := selfsigned.Open(filepath.Join(dir, "tls"), selfsigned.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
 	for _, want := range []string{
-		store.Fingerprint(), "localhost", "127.0.0.1", "::1", store.NotAfter().UTC().Format("2 January 2006"), "curl --cacert ringfence.pem https://127.0.0.1:" + g.https + "/", "/certificate.pem",
+		store.Fingerprint(), "localhost", "127.0.0.1", "::1", store.NotAfter().UTC().Format("2 January 2006"), "curl --cacert ringfence.pem https://127.0.0.1:" + g.HTTPSPort + "/", "/certificate.pem",
 	} {
 		if !strings.Contains(page.Body, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page.Body)
@@ -90,7 +86,7 @@ func TestCurlTrustsTheOfferedFile(t *testing.T) {
 		t.Skip("curl is not installed")
 	}
 	g := loadDefault(t, "")
-	file := filepath.Join(g.dir, "ringfence.pem")
+	file := filepath.Join(g.Dir, "ringfence.pem")
 	if err := os.WriteFile(file, []byte(g.Do(t, "GET", "/certificate.pem", "", "").Want(200).Body), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +96,7 @@ func TestCurlTrustsTheOfferedFile(t *testing.T) {
 	}
 	for _, host := range hosts {
 		bare := strings.Trim(host, "[]")
-		cmd := exec.CommandContext(t.Context(), curl, "-sS", "--noproxy", "*", "--cacert", file, "--connect-to", "::127.0.0.1:"+g.https, "https://"+host+":"+g.https+"/healthz")
+		cmd := exec.CommandContext(t.Context(), curl, "-sS", "--noproxy", "*", "--cacert", file, "--connect-to", "::127.0.0.1:"+g.HTTPSPort, "https://"+host+":"+g.HTTPSPort+"/healthz")
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "alive") {
 			t.Errorf("curl does not trust %s: %v %s", bare, err, out)
 		}
@@ -165,7 +161,7 @@ func TestCertificateOfOnesOwn(t *testing.T) {
 	}
 	g := loadEdited(t, "", edited)
 	ask := func(path string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), curl, "-sS", "--noproxy", "*", "--cacert", root, "--connect-to", "::127.0.0.1:"+g.https, "https://pbx.example.com:"+g.https+path)
+		cmd := exec.CommandContext(t.Context(), curl, "-sS", "--noproxy", "*", "--cacert", root, "--connect-to", "::127.0.0.1:"+g.HTTPSPort, "https://pbx.example.com:"+g.HTTPSPort+path)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -178,8 +174,8 @@ func TestCertificateOfOnesOwn(t *testing.T) {
 	}
 	leaf := firstOf(t, certificate)
 	g.expires(t, leaf.NotAfter)
-	config := filepath.Join(g.dir, "served.json")
-	if err := os.WriteFile(config, g.config, 0o600); err != nil {
+	config := filepath.Join(g.Dir, "served.json")
+	if err := os.WriteFile(config, g.Config, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := certificateCommand(t, "--config", config)
@@ -191,14 +187,14 @@ func TestCertificateOfOnesOwn(t *testing.T) {
 	if out, err := certificateCommand(t, "--config", config, "--pem"); err == nil || !strings.Contains(err.Error(), "the authority's own certificate") {
 		t.Errorf("--pem: %v\n%s", err, out)
 	}
-	if made, err := filepath.Glob(filepath.Join(g.dir, "data", "tls", "*")); err != nil || len(made) > 0 {
+	if made, err := filepath.Glob(filepath.Join(g.Dir, "data", "tls", "*")); err != nil || len(made) > 0 {
 		t.Errorf("it has made %v, %v", made, err)
 	}
 	// The gateway's own may be named beside it: the command tells of both.
 	snippet += " {\n\t\tget_certificate ringfence_self_signed\n\t}"
 	both := loadEdited(t, "", edited)
 	both.expires(t, leaf.NotAfter)
-	if err := os.WriteFile(config, both.config, 0o600); err != nil {
+	if err := os.WriteFile(config, both.Config, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := certificateCommand(t, "--config", config); err != nil || !strings.Contains(out, "renewed before that with the same key") {
@@ -209,7 +205,7 @@ func TestCertificateOfOnesOwn(t *testing.T) {
 // expires fails the test unless the metrics tell this end of a certificate.
 func (g *gateway) expires(t *testing.T, end time.Time) {
 	t.Helper()
-	metrics := g.Do(t, "GET", "http://127.0.0.1:"+g.helpers+"/metrics", "", "").Want(200).Body
+	metrics := g.Do(t, "GET", "http://127.0.0.1:"+g.HelpersPort+"/metrics", "", "").Want(200).Body
 	value := regexp.MustCompile(`(?m)^ringfence_certificate_expiry_timestamp_seconds (\S+)$`).FindStringSubmatch(metrics)
 	if value == nil {
 		t.Error("the metrics have no end of a certificate")
@@ -250,55 +246,4 @@ func documented(t *testing.T) string {
 		t.Fatalf("docs/certificates.md has no Caddyfile below %q", heading)
 	}
 	return block
-}
-
-// A person who opens the gateway accepts the certificate once: the browser lets the next visit through, also after a restart.
-func TestCertificateInABrowser(t *testing.T) {
-	within, cancel := context.WithTimeout(t.Context(), 5*pagePatience)
-	t.Cleanup(cancel)
-	page, end := startBrowser(within, t)
-	t.Cleanup(end)
-	b := watchPage(page, t)
-	g := loadDefault(t, "")
-	// warned waits for the warning or the page.
-	warned := func() bool {
-		t.Helper()
-		b.run(t, chromedp.WaitVisible(chromedp.CSS("#details-button, #fingerprint")))
-		return b.script(t, `String(document.querySelector("#details-button") !== null)`) == "true"
-	}
-	visit := func() {
-		t.Helper()
-		// The error page of a certificate that is not trusted is reported as an error of the navigation.
-		if err := chromedp.Do(b, chromedp.Navigate(g.URL+"/certificate")); err != nil && !strings.Contains(err.Error(), "ERR_CERT") {
-			t.Fatal(err)
-		}
-	}
-	visit()
-	if !warned() {
-		b.shoot(t, "certificate-no-warning")
-		t.Fatal("the first visit shows no warning")
-	}
-	b.shoot(t, "certificate-1-warning")
-	b.run(t, chromedp.Click(chromedp.CSS("#details-button")), chromedp.WaitVisible(chromedp.CSS("#proceed-link")), chromedp.Click(chromedp.CSS("#proceed-link")),
-		chromedp.WaitVisible(chromedp.CSS("#fingerprint")))
-	b.shoot(t, "certificate-2-page")
-	shown := b.script(t, `document.querySelector("#fingerprint").innerText`)
-	if printed, err := certificateCommand(t, "--data", filepath.Join(g.dir, "data")); err != nil || !strings.Contains(printed, shown) || len(shown) != 95 {
-		t.Errorf("the page shows %q, the terminal %v\n%s", shown, err, printed)
-	}
-	b.complained() // of the first visit
-	stop(t)
-	if err := caddy.Load(g.config, true); err != nil {
-		t.Fatal(err)
-	}
-	visit()
-	if warned() {
-		b.shoot(t, "certificate-3-warned-again")
-		t.Error("after a restart the certificate must be accepted again")
-	}
-	b.run(t, chromedp.WaitVisible(chromedp.CSS("#fingerprint")))
-	if again := b.script(t, `document.querySelector("#fingerprint").innerText`); again != shown {
-		t.Errorf("after a restart the certificate is %s, was %s", again, shown)
-	}
-	b.clean(t, "after a restart")
 }

@@ -20,7 +20,6 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 	"github.com/spf13/cobra"
 
-	"github.com/ringfence/ringfence/caddymodule"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
@@ -89,24 +88,17 @@ func (s *site) adapt(t *testing.T) []byte {
 // load starts the site, or reloads it, and returns when only this configuration serves. The site stops with the test.
 func (s *site) load(t *testing.T) {
 	t.Helper()
-	t.Cleanup(func() { stop(t) })
+	t.Cleanup(func() { gatewaytest.Stop(t) })
 	if err := caddy.Load(s.adapt(t), true); err != nil {
 		t.Fatalf("loading: %v", err)
 	}
 	// Without the app no handover takes place: the replaced configuration accepts until Caddy stops it.
 	gatewaytest.Eventually(t, time.Minute, func() error {
-		if n := caddymodule.Listening(); n != 1 {
+		if n := gatewaytest.Listening(); n != 1 {
 			return fmt.Errorf("%d configurations listen", n)
 		}
 		return nil
 	})
-}
-
-func stop(t *testing.T) {
-	t.Helper()
-	if err := caddy.Stop(); err != nil {
-		t.Errorf("stopping: %v", err)
-	}
 }
 
 func (s *site) logged(t *testing.T) string {
@@ -196,7 +188,7 @@ func TestSelfSignedStaysTheSame(t *testing.T) {
 	if !s.served(t).Equal(first) {
 		t.Error("another certificate after a reload")
 	}
-	stop(t)
+	gatewaytest.Stop(t)
 	s.load(t)
 	if !s.served(t).Equal(first) {
 		t.Error("another certificate after a restart")
@@ -272,7 +264,7 @@ func TestSelfSignedLog(t *testing.T) {
 	}
 	s.load(t)
 	s.load(t)
-	stop(t)
+	gatewaytest.Stop(t)
 	s.load(t)
 	log := s.logged(t)
 	if n := strings.Count(log, fingerprint); n != 1 {

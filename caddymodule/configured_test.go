@@ -8,8 +8,8 @@ import (
 // A new telephone user may manage their own account. A reload changes that for existing users.
 func TestConfiguredPolicies(t *testing.T) {
 	g := newGateway(t)
-	g.load(t)
-	admin := g.admin(t)
+	g.Load(t)
+	admin := g.Admin(t)
 	user := g.Do(t, "POST", api+"/users", admin, `{"username":"ada","password":"secret of ada"}`).Want(200).Text("uuid")
 	token := g.Login(t, "ada", "secret of ada")
 	g.Do(t, "GET", api+"/users/"+user, token, "").Want(200)
@@ -26,16 +26,16 @@ func TestConfiguredPolicies(t *testing.T) {
 		g.Do(t, refused[0], refused[1], token, `{"password":"planted secret"}`).Want(403)
 	}
 
-	g.app = "default_policies {\nparker confd.parkinglots.read\nparker confd.parkinglots.*.read\n}\nall_users_policies parker\ndefault_user_policy none\ntenant_default_groups {\nparkers parker\n}"
-	if err := g.reload(t); err != nil {
+	g.App = "default_policies {\nparker confd.parkinglots.read\nparker confd.parkinglots.*.read\n}\nall_users_policies parker\ndefault_user_policy none\ntenant_default_groups {\nparkers parker\n}"
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	g.Do(t, "GET", api+"/users/"+user, token, "").Want(403)
 	if a := g.Do(t, "GET", api+"/policies/parker", admin, "").Want(200); !strings.Contains(a.Body, `"acl":["confd.parkinglots.read","confd.parkinglots.*.read"]`) {
 		t.Errorf("the policy is %s", a.Body)
 	}
-	g.app = ""
-	if err := g.reload(t); err != nil {
+	g.App = ""
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	g.Do(t, "GET", api+"/users/"+user, token, "").Want(200)
@@ -51,7 +51,7 @@ func TestConfiguredPoliciesAreChecked(t *testing.T) {
 		"tenant_default_groups {\nhelpers helpdesk\n}": "the policy helpdesk of the group helpers",
 	} {
 		g := newGateway(t)
-		g.app = app
+		g.App = app
 		if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", app, err, want)
 		}

@@ -25,7 +25,7 @@ const echoPrefix = "/api/echo/1.0"
 // echoWorld describes a gate in front of a service "echo", with a token of a real account of the gateway.
 func echoWorld(t *testing.T, g *gateway) gatetest.World {
 	t.Helper()
-	user, _, _ := g.Account(t, g.admin(t), "client", "echo.pub.#")
+	user, _, _ := g.Account(t, g.Admin(t), "client", "echo.pub.#")
 	issued := g.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("client", "secret of client")).Want(200)
 	return gatetest.World{
 		Service: "echo", Prefix: echoPrefix, Token: issued.Text("data.token"), Unknown: tokens.New(), User: user,
@@ -83,15 +83,15 @@ func TestCorpus(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGateway(t)
-			g.routes = `
+			g.Routes = `
 	ringfence_gate echo {
 		prefix ` + echoPrefix + `
 		public GET ` + echoPrefix + `/status
 	}
 	` + tt.next
-			g.change = tt.change
+			g.Change = tt.change
 			handle(seen.ServeHTTP)
-			g.load(t)
+			g.Load(t)
 			world := echoWorld(t, g)
 			seen.world = &world
 			for _, c := range gatetest.Corpus(world) {
@@ -112,7 +112,7 @@ func expectStrangeHeaders(config map[string]any) {
 
 func sendCase(t *testing.T, c gatetest.Case, g *gateway, seen *arrivals) {
 	t.Helper()
-	a, err := c.Send(t.Context(), "127.0.0.1:"+g.https)
+	a, err := c.Send(t.Context(), "127.0.0.1:"+g.HTTPSPort)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,9 +135,9 @@ func sendCase(t *testing.T, c gatetest.Case, g *gateway, seen *arrivals) {
 func TestPipelinedRequests(t *testing.T) {
 	seen := new(arrivals)
 	g := newGateway(t)
-	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\ntest_handler"
+	g.Routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\ntest_handler"
 	handle(seen.ServeHTTP)
-	g.load(t)
+	g.Load(t)
 	world := echoWorld(t, g)
 	seen.world = &world
 	request := func(protocol, path, token string) string {
@@ -162,7 +162,7 @@ func TestPipelinedRequests(t *testing.T) {
 func sendBytes(t *testing.T, g *gateway, text string) net.Conn {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
-	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
+	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.HTTPSPort)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,12 +193,12 @@ func statuses(t *testing.T, g *gateway, text string) (got []int) {
 // The corpus again, in front of our own services: a response is 200 only if the token holds the access.
 func TestCorpusInFrontOfOurOwn(t *testing.T) {
 	g := newGateway(t)
-	g.routes, g.change = "respond 404", expectStrangeHeaders
-	g.load(t)
-	_, _, token := g.Account(t, g.admin(t), "client", "confd.pub.#")
+	g.Routes, g.Change = "respond 404", expectStrangeHeaders
+	g.Load(t)
+	_, _, token := g.Account(t, g.Admin(t), "client", "confd.pub.#")
 	world := gatetest.World{Service: "confd", Prefix: "/api/confd/1.1", Token: token, Unknown: tokens.New()}
 	for _, c := range gatetest.Corpus(world) {
-		a, err := c.Send(t.Context(), "127.0.0.1:"+g.https)
+		a, err := c.Send(t.Context(), "127.0.0.1:"+g.HTTPSPort)
 		if err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}

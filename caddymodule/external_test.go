@@ -71,20 +71,20 @@ func TestExternalPluginsNeedThePublicURL(t *testing.T) {
 	t.Setenv("RINGFENCE_PUBLIC_URL", "")
 	g := newGateway(t)
 	for _, plugin := range []string{"google", "microsoft", "oauth2 {\nauth_url https://a.example.com\ntoken_url https://a.example.com/token\n}"} {
-		g.app = "external " + plugin
+		g.App = "external " + plugin
 		if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), "needs public_url (RINGFENCE_PUBLIC_URL)") {
 			t.Errorf("%s: %v", plugin, err)
 		}
 	}
-	g.app = "external google\npublic_url http://pbx.example.com"
+	g.App = "external google\npublic_url http://pbx.example.com"
 	if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), "must begin with https://") {
 		t.Errorf("in the clear: %v", err)
 	}
-	g.app = "external mobile"
-	g.load(t)
+	g.App = "external mobile"
+	g.Load(t)
 	t.Setenv("RINGFENCE_PUBLIC_URL", "https://pbx.example.com")
-	g.app = "external google"
-	if err := g.reload(t); err != nil {
+	g.App = "external google"
+	if err := g.Reload(t); err != nil {
 		t.Errorf("with the variable: %v", err)
 	}
 }

@@ -151,9 +151,9 @@ func TestFaxes(t *testing.T) {
 func TestFaxesOfTheGateway(t *testing.T) {
 	mails, g, folder := mailtest.Start(t, mailtest.Options{}), newGateway(t), t.TempDir()
 	asterisk := fmt.Sprintf("asterisk {\nmanager 127.0.0.1:%s\nsecret s\nrecordings %s\netc %s\n}\n", gatewaytest.FreePort(t), folder, t.TempDir())
-	g.app, g.routes = asterisk, "handle /api/sysconfd/* {\nringfence_gate\nringfence_helpers\n}"
-	g.load(t)
-	admin := g.admin(t)
+	g.App, g.Routes = asterisk, "handle /api/sysconfd/* {\nringfence_gate\nringfence_helpers\n}"
+	g.Load(t)
+	admin := g.Admin(t)
 	const address, why = "office@example.org", "faxes are not received: there is no mail server"
 	tenant := g.Do(t, "POST", "/api/confd/1.1/incalls", admin, `{"destination": {"type": "application", "application": "fax_to_mail", "email": "`+address+`"}}`).
 		Want(201).Text("tenant_uuid")
@@ -165,8 +165,8 @@ func TestFaxesOfTheGateway(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, []byte("II*\x00\x08\x00\x00\x00"), 0o600), os.Chtimes(path, old, old)); err != nil {
 		t.Fatal(err)
 	}
-	g.app = public + mailOptions(mails, "") + asterisk
-	if err := g.reload(t); err != nil {
+	g.App = public + mails.Caddyfile("") + asterisk
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	if m := <-mails.Messages; len(m.To) != 1 || m.To[0] != address {
@@ -182,7 +182,7 @@ func TestFaxesOfTheGateway(t *testing.T) {
 		}
 		return nil
 	})
-	if strings.Contains(g.logged(t), address) {
+	if strings.Contains(g.Logged(t), address) {
 		t.Error("the address is in the log")
 	}
 }

@@ -28,7 +28,7 @@ func TestFullDiskIsNotReady(t *testing.T) {
 		})
 	}
 	becomes(200, "ready")
-	for _, folder := range []string{filepath.Join(g.dir, "data"), elsewhere} {
+	for _, folder := range []string{filepath.Join(g.Dir, "data"), elsewhere} {
 		probe := filepath.Join(folder, ".room")
 		// What is written there is refused as on a full disk. The probe removes what it wrote, and so mends it.
 		if err := os.Symlink("/dev/full", probe); err != nil {

@@ -18,12 +18,12 @@ import (
 func TestHelperOptions(t *testing.T) {
 	g := newGateway(t)
 	g.Undeclared(t, "on the plain port, the endpoints that are switched off answer 404")
-	g.routes = "respond 404"
+	g.Routes = "respond 404"
 	configure := func(options string) error {
-		g.app = "helpers {\n" + options + "\n}"
-		return g.use(t, g.caddyfile()+"\nhttp://:"+g.helpers+" {\nbind ringfence_tcp/127.0.0.1\nringfence_helpers open\n}\n")
+		g.App = "helpers {\n" + options + "\n}"
+		return g.Use(t, g.Caddyfile()+"\nhttp://:"+g.HelpersPort+" {\nbind ringfence_tcp/127.0.0.1\nringfence_helpers open\n}\n")
 	}
-	t.Cleanup(func() { stop(t) })
+	t.Cleanup(func() { gatewaytest.Stop(t) })
 	folders := [2]string{t.TempDir(), t.TempDir()}
 	for _, folder := range folders {
 		if err := os.MkdirAll(filepath.Join(folder, "ctx-a", "1001"), 0o700); err != nil {
@@ -57,8 +57,8 @@ func TestHelperOptions(t *testing.T) {
 // The helper endpoints of a running gateway: on both ports, with real tokens, contexts of confd and folders below the data folder.
 func TestHelperEndpoints(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
-	spool := filepath.Join(g.dir, "data", "asterisk", "voicemail")
+	admin := g.Admin(t)
+	spool := filepath.Join(g.Dir, "data", "asterisk", "voicemail")
 	mailbox := func(context string) string {
 		path := filepath.Join(spool, context, "1001")
 		if err := os.MkdirAll(filepath.Join(path, "INBOX"), 0o700); err != nil {
@@ -70,7 +70,7 @@ func TestHelperEndpoints(t *testing.T) {
 		_, err := os.Lstat(path)
 		return os.IsNotExist(err)
 	}
-	if n := strings.Count(g.logged(t), "no files of Asterisk are configured"); n != 1 {
+	if n := strings.Count(g.Logged(t), "no files of Asterisk are configured"); n != 1 {
 		t.Errorf("the log says %d times which folders are used", n)
 	}
 	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001", "", "").Want(404).Says("Not found")
@@ -113,7 +113,7 @@ func TestHelperEndpoints(t *testing.T) {
 		}
 		return nil
 	})
-	if gone(filepath.Join(g.dir, "data", "asterisk", "autoprov", "05-autoprov-wizard.conf")) {
+	if gone(filepath.Join(g.Dir, "data", "asterisk", "autoprov", "05-autoprov-wizard.conf")) {
 		t.Error("there is no autoprovisioning file")
 	}
 	entries := g.Do(t, "GET", "/api/auth/0.1/audit?service=sysconfd", admin, "").Want(200).List()
@@ -125,9 +125,9 @@ func TestHelperEndpoints(t *testing.T) {
 // What confd moves or deletes takes its files with it.
 func TestFilesFollowChanges(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const api = "/api/confd/1.1"
-	spool := filepath.Join(g.dir, "data", "asterisk", "voicemail")
+	spool := filepath.Join(g.Dir, "data", "asterisk", "voicemail")
 	in := g.Do(t, "POST", api+"/contexts", admin, `{"label":"inside"}`).Want(201)
 	context := in.Text("name")
 	message := func(number string) string { return filepath.Join(spool, context, number, "INBOX", "msg0000.txt") }
@@ -164,12 +164,12 @@ func TestFilesFollowChanges(t *testing.T) {
 // A tenant is deleted with its telephones, its voicemails, and the files of these.
 func TestTenantWithTelephonesIsDeleted(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	tenant := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"other"}`).Want(200).Text("uuid")
 	context := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"theirs"}`, resttest.In(tenant)).Want(201).Text("name")
 	user := g.Do(t, "POST", "/api/confd/1.1/users", admin,
 		`{"firstname":"Al","voicemail":{"name":"Al","number":"1001","context":"`+context+`"}}`, resttest.In(tenant)).Want(201).Text("uuid")
-	box := filepath.Join(g.dir, "data", "asterisk", "voicemail", context, "1001")
+	box := filepath.Join(g.Dir, "data", "asterisk", "voicemail", context, "1001")
 	if err := os.MkdirAll(box, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func TestNoTokenInAnyLog(t *testing.T) {
 			s.load(t)
 			plant(t, s, 1, http.MethodGet, http.MethodPost)
 			plant(t, s, 2, http.MethodGet)
-			stop(t)
+			gatewaytest.Stop(t)
 
 			logged := logsIn(t, s.dir)
 			assertNothingPlanted(t, logged)
@@ -261,7 +261,7 @@ http://127.0.0.1:%s {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(t) })
+	t.Cleanup(func() { gatewaytest.Stop(t) })
 	if err := caddy.Load(config, true); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestNoTokenAfterReload(t *testing.T) {
 		s.load(t)
 		send(t, s.client(t, 1, ""), s, http.MethodGet, "/token/"+plantedRemote, plantedOwn)
 	}
-	stop(t)
+	gatewaytest.Stop(t)
 	logged := logsIn(t, s.dir)
 	assertNothingPlanted(t, logged)
 	if n := strings.Count(logged, "handled request"); n != 4 {
@@ -336,7 +336,7 @@ func TestUnknownLogCoreIsRefused(t *testing.T) {
 			s := newSite(t)
 			s.options += "\n" + admin
 			s.logging = "log default {\noutput file " + s.log + "\ncore elsewhere\n}"
-			t.Cleanup(func() { stop(t) })
+			t.Cleanup(func() { gatewaytest.Stop(t) })
 			err := caddy.Load(s.adapt(t), true)
 			if err == nil || !strings.Contains(err.Error(), "unknown log core *caddymodule_test.elsewhere") {
 				t.Errorf("loading: %v, want the core refused by name", err)
@@ -351,7 +351,7 @@ func TestLogEncoderKeepsEntriesWhole(t *testing.T) {
 	s.handlers = "log\nrespond \"reached\""
 	s.load(t)
 	send(t, s.client(t, 1, "localhost"), s, http.MethodGet, "/token/"+plantedOwn+"?limit=1", plantedOwn)
-	stop(t)
+	gatewaytest.Stop(t)
 
 	for line := range strings.Lines(s.logged(t)) {
 		var entry struct {

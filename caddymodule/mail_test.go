@@ -1,7 +1,6 @@
 package caddymodule_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -14,11 +13,6 @@ import (
 // public is the ringfence app's option for the public URL.
 const public = "public_url https://pbx.example.com\n"
 
-// mailOptions returns the ringfence app's options for a test's mail server.
-func mailOptions(m *mailtest.Server, more string) string {
-	return fmt.Sprintf("mail %s {\nfrom \"Example PBX <pbx@example.com>\"\nca %s\n%s\n}\n", m.Addr, m.CAFile, more)
-}
-
 const api = "/api/auth/0.1"
 
 // A stranger registers, confirms the address, forgets the password, and chooses another, on a whole gateway.
@@ -26,8 +20,8 @@ func TestMailsOfTheGateway(t *testing.T) {
 	t.Setenv("SMTP_PASSWORD", "hush hush")
 	mails := mailtest.Start(t, mailtest.Options{Username: "pbx", Password: "hush hush"})
 	g := newGateway(t)
-	g.app = public + mailOptions(mails, "username pbx\npassword {env.SMTP_PASSWORD}\nreset_validity 2h") + "self_registration"
-	g.load(t)
+	g.App = public + mails.Caddyfile("username pbx\npassword {env.SMTP_PASSWORD}\nreset_validity 2h") + "self_registration"
+	g.Load(t)
 	body := `{"username":"ada","password":"the first","email_address":"ada@example.org"}`
 	user := g.Do(t, "POST", api+"/users/register", "", body).Want(200).Text("uuid")
 	link, found := strings.CutPrefix(mails.Next(t).Link(t), "https://pbx.example.com")
@@ -51,17 +45,17 @@ func TestMailsOfTheGateway(t *testing.T) {
 	g.Login(t, "ada", "the second")
 
 	// A reload changes both without a restart, and a refused one changes nothing.
-	g.app = "self_registration"
-	if err := g.reload(t); err == nil || !strings.Contains(err.Error(), "self_registration needs a mail server") {
+	g.App = "self_registration"
+	if err := g.Reload(t); err == nil || !strings.Contains(err.Error(), "self_registration needs a mail server") {
 		t.Errorf("a reload without a mail server: %v", err)
 	}
 	g.Do(t, "POST", api+"/users/register", "", body).Want(409)
-	g.app = ""
-	if err := g.reload(t); err != nil {
+	g.App = ""
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	g.Do(t, "POST", api+"/users/register", "", body).Want(404)
-	if log := g.logged(t); strings.Contains(log, "hush hush") || strings.Contains(log, values.Get("token")) {
+	if log := g.Logged(t); strings.Contains(log, "hush hush") || strings.Contains(log, values.Get("token")) {
 		t.Error("a secret is in the log")
 	}
 }
@@ -72,25 +66,25 @@ func TestMailOptionsAreChecked(t *testing.T) {
 		{"no sender", public + "mail localhost", "preparing to send mails: a mail sender is missing"},
 		{"no public URL", "mail localhost {\nfrom pbx@example.com\n}", "preparing to send mails: mail needs public_url (RINGFENCE_PUBLIC_URL)"},
 		{"public URL in the clear", "public_url http://pbx.example.com", "reading public_url (RINGFENCE_PUBLIC_URL): the public URL must begin with https://"},
-		{"reset page in the clear", public + mailOptions(mails, "reset_url http://pbx.example.com/:token"), "the reset URL"},
+		{"reset page in the clear", public + mails.Caddyfile("reset_url http://pbx.example.com/:token"), "the reset URL"},
 		{"no server", "mail {\nfrom pbx@example.com\n}", "a mail host is missing"},
 		{"no port", public + "mail localhost:smtp {\nfrom pbx@example.com\n}", "is not a number"},
-		{"no TLS", public + mailOptions(mails, "tls maybe"), `mail TLS "maybe"`},
-		{"no templates", public + mailOptions(mails, "templates /nonexistent"), "reading the mail templates"},
-		{"endless links", public + mailOptions(mails, "reset_validity 30d"), "valid for less than a minute or more than a week"},
-		{"twice", mailOptions(mails, "") + mailOptions(mails, ""), "mail is given twice"},
-		{"unknown option", mailOptions(mails, "bcc x@example.com"), `unknown option "bcc" of mail`},
-		{"no duration", mailOptions(mails, "timeout soon"), `timeout of mail: "soon" is not a positive duration`},
-		{"two values", public + mailOptions(mails, "tls none none"), "tls of mail: it takes one value"},
+		{"no TLS", public + mails.Caddyfile("tls maybe"), `mail TLS "maybe"`},
+		{"no templates", public + mails.Caddyfile("templates /nonexistent"), "reading the mail templates"},
+		{"endless links", public + mails.Caddyfile("reset_validity 30d"), "valid for less than a minute or more than a week"},
+		{"twice", mails.Caddyfile("") + mails.Caddyfile(""), "mail is given twice"},
+		{"unknown option", mails.Caddyfile("bcc x@example.com"), `unknown option "bcc" of mail`},
+		{"no duration", mails.Caddyfile("timeout soon"), `timeout of mail: "soon" is not a positive duration`},
+		{"two values", public + mails.Caddyfile("tls none none"), "tls of mail: it takes one value"},
 		{"an argument too many", "self_registration please", "wrong argument count"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGateway(t)
-			g.app = tt.app
+			g.App = tt.app
 			if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
-			if found, _ := filepath.Glob(filepath.Join(g.dir, "data", "*.db")); len(found) > 0 {
+			if found, _ := filepath.Glob(filepath.Join(g.Dir, "data", "*.db")); len(found) > 0 {
 				t.Errorf("%q was made", found)
 			}
 		})
@@ -106,13 +100,13 @@ func TestClientBehindAProxy(t *testing.T) {
 	}{{"trusted", []string{"127.0.0.0/8"}, "198.51.100.7"}, {"not trusted", []string{"192.0.2.1/32"}, "127.0.0.1"}} {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGateway(t)
-			g.change = func(config map[string]any) {
+			g.Change = func(config map[string]any) {
 				apps := config["apps"].(map[string]any)
 				for _, server := range apps["http"].(map[string]any)["servers"].(map[string]any) {
 					server.(map[string]any)["trusted_proxies"] = map[string]any{"source": "static", "ranges": tt.trusted}
 				}
 			}
-			g.load(t)
+			g.Load(t)
 			a := g.Do(t, "POST", api+"/token", "", "{}", func(r *http.Request) {
 				r.SetBasicAuth("admin", adminPassword)
 				r.Header.Set("X-Forwarded-For", "198.51.100.7")

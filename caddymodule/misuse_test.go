@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 const echoGate = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\n"
@@ -31,14 +33,14 @@ func TestRewrittenBeforeTheGate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGateway(t)
 			g.Undeclared(t, "a configuration that is wrong on purpose answers 500")
-			g.routes = tt.routes
+			g.Routes = tt.routes
 			if tt.log == "" {
-				g.routes += "\n}\nhandle_errors {\nroute {\nrewrite * " + echoPrefix + "/pub/x\n" + echoGate + "test_handler\n}"
+				g.Routes += "\n}\nhandle_errors {\nroute {\nrewrite * " + echoPrefix + "/pub/x\n" + echoGate + "test_handler\n}"
 			}
 			var reached atomic.Int64
 			handle(func(http.ResponseWriter, *http.Request) { reached.Add(1) })
-			g.load(t)
-			admin := g.admin(t)
+			g.Load(t)
+			admin := g.Admin(t)
 			_, _, token := g.Account(t, admin, "client", "echo.pub.#", "sysconfd.#")
 			for _, method := range []string{"GET", "POST"} {
 				a := g.Do(t, method, tt.path, token, "")
@@ -52,7 +54,7 @@ func TestRewrittenBeforeTheGate(t *testing.T) {
 					t.Errorf("%s %s: status %d: %s", method, tt.path, a.Status, a.Body)
 				}
 			}
-			if !strings.Contains(g.logged(t), tt.log) {
+			if !strings.Contains(g.Logged(t), tt.log) {
 				t.Errorf("the log does not say %q", tt.log)
 			}
 		})
@@ -62,7 +64,7 @@ func TestRewrittenBeforeTheGate(t *testing.T) {
 // A change to the request after the gate has no effect on our own services: they do what was checked.
 func TestRewrittenAfterTheGate(t *testing.T) {
 	g := newGateway(t)
-	g.routes = `handle /checked/* {
+	g.Routes = `handle /checked/* {
 		respond 404
 	}
 	route /api/sysconfd/* {
@@ -71,8 +73,8 @@ func TestRewrittenAfterTheGate(t *testing.T) {
 		method DELETE
 		ringfence_helpers
 	}`
-	g.load(t)
-	_, _, token := g.Account(t, g.admin(t), "client", "sysconfd.status_check.read")
+	g.Load(t)
+	_, _, token := g.Account(t, g.Admin(t), "client", "sysconfd.status_check.read")
 	g.Do(t, "GET", "/api/sysconfd/status_check", token, "").Want(200)
 	g.Do(t, "DELETE", "/api/sysconfd/status_check", token, "").Want(403)
 }
@@ -98,13 +100,13 @@ func TestRefusedConfigurations(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGateway(t)
-			g.app, g.routes = tt.app, tt.routes
-			text := g.caddyfile()
+			g.App, g.Routes = tt.app, tt.routes
+			text := g.Caddyfile()
 			if tt.name == "negative delay" {
 				text = strings.Replace(text, "handover_delay 50ms", "handover_delay -1s", 1)
 			}
-			t.Cleanup(func() { stop(t) })
-			config, err := adaptOnly(text)
+			t.Cleanup(func() { gatewaytest.Stop(t) })
+			config, err := gatewaytest.Adapt(text)
 			if err == nil {
 				err = caddy.Load(config, true)
 			}

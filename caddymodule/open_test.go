@@ -35,9 +35,9 @@ func TestOpenHelpersAreForThisMachine(t *testing.T) {
 	} {
 		t.Run(bind, func(t *testing.T) {
 			g := newGateway(t)
-			g.routes = "respond 404"
-			text := g.caddyfile() + "\nhttp://:" + g.helpers + " {\nbind " + bind + "\nringfence_helpers open\n}\n"
-			want(t, g.adapt(t, text), refused)
+			g.Routes = "respond 404"
+			text := g.Caddyfile() + "\nhttp://:" + g.HelpersPort + " {\nbind " + bind + "\nringfence_helpers open\n}\n"
+			want(t, g.Adapt(t, text), refused)
 		})
 	}
 }

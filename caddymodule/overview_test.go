@@ -11,9 +11,9 @@ import (
 // The overview counts logins and denials by reason, and keeps the counts through a reload.
 func TestOverviewOfTheGateway(t *testing.T) {
 	g := newGateway(t)
-	g.load(t)
+	g.Load(t)
 	const path = "/api/auth/0.1/overview"
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	_, _, nobody := g.Account(t, admin, "nobody", "confd.#")
 	overview := func() resttest.Answer {
 		t.Helper()
@@ -48,7 +48,7 @@ func TestOverviewOfTheGateway(t *testing.T) {
 	g.Do(t, "GET", path, "", "").Want(401)
 	g.Do(t, "GET", path, nobody, "").Lacks("auth.overview.read")
 	g.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("nobody", "wrong")).Want(401)
-	g.admin(t)
+	g.Admin(t)
 
 	check := func(when string) {
 		t.Helper()
@@ -61,8 +61,8 @@ func TestOverviewOfTheGateway(t *testing.T) {
 		}
 	}
 	check("at first")
-	g.routes = "respond 204"
-	if err := g.reload(t); err != nil {
+	g.Routes = "respond 204"
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	check("after a reload")

@@ -10,7 +10,7 @@ import (
 // do to them, too.
 func TestADenialOfAPersonByAnyName(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
 	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside"}`).Want(201).Text("name")
 	ada := g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada",

@@ -26,7 +26,7 @@ func TestQuickstart(t *testing.T) {
 func quickstart(t *testing.T, g *gateway) {
 	t.Helper()
 	const auth, confd = "/api/auth/0.1", "/api/confd/1.1"
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	user := g.Do(t, "POST", auth+"/users", admin, `{"username": "my-client", "password": "s3cret of the client", "purpose": "external_api"}`).Want(200).Text("uuid")
 	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name": "my-client", "acl": ["confd.#", "auth.#"]}`).Want(200).Text("uuid")
 

@@ -28,7 +28,7 @@ func from(t *testing.T, address string) *http.Client {
 // elsewhere. No header changes the address.
 func TestUnknownTokensAreRationedByAddress(t *testing.T) {
 	g := newGateway(t)
-	g.load(t)
+	g.Load(t)
 	if l, err := net.Listen("tcp", "127.0.0.2:0"); err != nil {
 		t.Skip("this machine has one loopback address: ", err)
 	} else {
@@ -36,7 +36,7 @@ func TestUnknownTokensAreRationedByAddress(t *testing.T) {
 	}
 	live := make([]string, 20)
 	for i := range live {
-		live[i] = g.admin(t)
+		live[i] = g.Admin(t)
 	}
 	flooding, other := from(t, "127.0.0.2"), from(t, "127.0.0.1")
 	ask := func(client *http.Client, token, forwarded string) int {

@@ -50,7 +50,7 @@ const lookups = "ringfence_token_cache_lookups_total"
 // cached returns a new, cached token of the administrator: for half a minute it is not looked up again.
 func (g *gateway) cached(t *testing.T) string {
 	t.Helper()
-	token := g.admin(t)
+	token := g.Admin(t)
 	gatewaytest.Eventually(t, time.Minute, func() error { // a cache may drop the first writes
 		const hits = "ringfence_token_cache_hits_total"
 		before := g.metric(t, hits)
@@ -66,13 +66,13 @@ func (g *gateway) cached(t *testing.T) string {
 // A reload keeps the database, the token cache, the certificate and the counters.
 func TestReloadKeepsWhatIsShared(t *testing.T) {
 	g := newGateway(t)
-	g.load(t)
+	g.Load(t)
 	const (
 		allowed = `ringfence_gate_requests_total{outcome="allowed",service="confd"}`
 		denied  = `ringfence_gate_denials_total{reason="token_missing",service="confd"}`
 	)
 	g.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(401)
-	shares := caddymodule.Shares()
+	shared := shares()
 	for i := range 3 {
 		token := g.cached(t)
 		counted := map[string]float64{}
@@ -81,11 +81,11 @@ func TestReloadKeepsWhatIsShared(t *testing.T) {
 				t.Errorf("%s is %v", series, counted[series])
 			}
 		}
-		g.routes = fmt.Sprintf("respond %d", 200+i)
-		if err := g.reload(t); err != nil {
+		g.Routes = fmt.Sprintf("respond %d", 200+i)
+		if err := g.Reload(t); err != nil {
 			t.Fatal(err)
 		}
-		sharesBecome(t, shares)
+		sharesBecome(t, shared)
 		for series, before := range counted {
 			if after := g.metric(t, series); after != before {
 				t.Errorf("after reload %d %s is %v, was %v", i, series, after, before)
@@ -104,10 +104,10 @@ func TestReloadKeepsWhatIsShared(t *testing.T) {
 // The services are described and mounted once for each database, and not again by a reload.
 func TestReloadMountsNothing(t *testing.T) {
 	g := newGateway(t)
-	g.load(t)
+	g.Load(t)
 	before := caddymodule.Mounted()
-	g.routes = "respond 200"
-	if err := g.reload(t); err != nil {
+	g.Routes = "respond 200"
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	if after := caddymodule.Mounted(); len(before) != 3 || !slices.Equal(before, after) {
@@ -115,12 +115,23 @@ func TestReloadMountsNothing(t *testing.T) {
 	}
 }
 
+// shares counts what configurations share, by pool.
+func shares() map[string]int {
+	counted := map[string]int{}
+	for name, pool := range caddymodule.Pools() {
+		for _, n := range gatewaytest.References(pool) {
+			counted[name] += n
+		}
+	}
+	return counted
+}
+
 // sharesBecome waits until exactly these shares are taken: a configuration that Caddy has replaced or refused releases its shares
 // after a while.
 func sharesBecome(t *testing.T, want map[string]int) {
 	t.Helper()
 	gatewaytest.Eventually(t, time.Minute, func() error {
-		if got := caddymodule.Shares(); !maps.Equal(got, want) {
+		if got := shares(); !maps.Equal(got, want) {
 			return fmt.Errorf("the shares are %v, want %v", got, want)
 		}
 		return nil
@@ -135,15 +146,15 @@ func TestStopGivesEverythingBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGateway(t)
 			if database := address(t); database != "" {
-				g.app = "database " + database
+				g.App = "database " + database
 			}
-			g.load(t)
-			g.Do(t, "GET", "/api/confd/1.1/users", g.admin(t), "").Want(200)
-			g.routes = "respond hello"
-			if err := g.reload(t); err != nil {
+			g.Load(t)
+			g.Do(t, "GET", "/api/confd/1.1/users", g.Admin(t), "").Want(200)
+			g.Routes = "respond hello"
+			if err := g.Reload(t); err != nil {
 				t.Fatal(err)
 			}
-			stop(t)
+			gatewaytest.Stop(t)
 			sharesBecome(t, nil)
 			g.CloseIdleConnections()
 		})
@@ -166,21 +177,21 @@ func TestStopGivesEverythingBack(t *testing.T) {
 // longer than needed.
 func TestReloadWaitsForConnections(t *testing.T) {
 	g := newGateway(t)
-	g.handover = "1h"
-	g.routes = "header X-Configuration old\n" + echoGate + "respond hello"
-	g.load(t)
+	g.Handover = "1h"
+	g.Routes = "header X-Configuration old\n" + echoGate + "respond hello"
+	g.Load(t)
 	w := echoWorld(t, g)
 	g.CloseIdleConnections()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
-	early, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
+	early, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.HTTPSPort)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = early.Close() })
 
-	g.routes = "header X-Configuration new\n" + echoGate + "respond hello"
+	g.Routes = "header X-Configuration new\n" + echoGate + "respond hello"
 	reloaded := make(chan error, 1)
-	go func() { reloaded <- g.reload(t) }()
+	go func() { reloaded <- g.Reload(t) }()
 	gatewaytest.Eventually(t, time.Minute, func() error {
 		defer g.CloseIdleConnections()
 		a, err := g.Try(t.Context(), "GET", echoPrefix+"/pub/x", w.Token, "")
@@ -222,10 +233,10 @@ func TestNoRequestIsLostInAReload(t *testing.T) {
 	}))
 	t.Cleanup(slow.Close)
 	g := newGateway(t)
-	g.handover = "1m" // much longer than a request takes, even on a slow machine
+	g.Handover = "1m" // much longer than a request takes, even on a slow machine
 	routes := echoGate + "ringfence_proxy " + slow.Listener.Addr().String()
-	g.routes = routes
-	g.load(t)
+	g.Routes = routes
+	g.Load(t)
 	w := echoWorld(t, g)
 	g.CloseIdleConnections()
 
@@ -235,7 +246,7 @@ func TestNoRequestIsLostInAReload(t *testing.T) {
 	for version := 1; version <= 2; version++ {
 		for _, kept := range []bool{false, true} {
 			wg.Go(func() {
-				client := (&site{port: g.https}).client(t, version, "localhost")
+				client := (&site{port: g.HTTPSPort}).client(t, version, "localhost")
 				for n := range each {
 					last := !kept || n == each-1 // on its connection
 					if err := post(t.Context(), client, g.URL+echoPrefix+"/pub/x", w.Token, last); err != nil {
@@ -253,8 +264,8 @@ func TestNoRequestIsLostInAReload(t *testing.T) {
 			}
 			return nil
 		})
-		g.routes = fmt.Sprintf("header X-Reload %d\n", i) + routes
-		if err := g.reload(t); err != nil {
+		g.Routes = fmt.Sprintf("header X-Reload %d\n", i) + routes
+		if err := g.Reload(t); err != nil {
 			t.Error(err)
 		}
 	}
@@ -287,9 +298,9 @@ func post(ctx context.Context, client *http.Client, url, token string, last bool
 // A configuration that cannot be used changes nothing.
 func TestRefusedReloadChangesNothing(t *testing.T) {
 	g := newGateway(t)
-	g.load(t)
-	shares := caddymodule.Shares()
-	bad := filepath.Join(g.dir, "bad.yml")
+	g.Load(t)
+	shared := shares()
+	bad := filepath.Join(g.Dir, "bad.yml")
 	if err := os.WriteFile(bad, []byte("openapi: [3"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -311,12 +322,12 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			*g = original
 			token := g.cached(t)
 			before := g.metric(t, lookups)
-			g.app, g.routes = tt.app, tt.routes
+			g.App, g.Routes = tt.app, tt.routes
 			err := caddyLoad(g)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
-			sharesBecome(t, shares)
+			sharesBecome(t, shared)
 			g.Do(t, "GET", "/readyz", "", "").Want(200)
 			g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200)
 			if after := g.metric(t, lookups); after != before {
@@ -325,8 +336,8 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 		})
 	}
 	*g = original
-	g.routes = "respond hello"
-	if err := g.reload(t); err != nil {
+	g.Routes = "respond hello"
+	if err := g.Reload(t); err != nil {
 		t.Errorf("a good configuration is refused afterwards: %v", err)
 	}
 	g.Do(t, "GET", "/", "", "").Want(200)
@@ -335,17 +346,17 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 // Another address is another database, and the old address leads back to the first.
 func TestReloadOntoAnotherDatabase(t *testing.T) {
 	g := newGateway(t)
-	g.load(t)
-	token := g.admin(t)
-	g.app = "database " + storetest.PostgresDSN(t)
-	if err := g.reload(t); err != nil {
+	g.Load(t)
+	token := g.Admin(t)
+	g.App = "database " + storetest.PostgresDSN(t)
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(401)
-	other := g.admin(t)
+	other := g.Admin(t)
 	g.Do(t, "GET", "/api/confd/1.1/users", other, "").Want(200)
-	g.app = ""
-	if err := g.reload(t); err != nil {
+	g.App = ""
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	g.Do(t, "GET", "/api/confd/1.1/users", other, "").Want(401)
@@ -356,38 +367,38 @@ func TestReloadOntoAnotherDatabase(t *testing.T) {
 func TestReloadWhileTheDatabaseIsUnreachable(t *testing.T) {
 	g := newGateway(t)
 	away := "database postgres://nobody@127.0.0.1:" + gatewaytest.FreePort(t) + "/x"
-	g.app = away
-	g.load(t)
+	g.App = away
+	g.Load(t)
 	g.Do(t, "GET", "/readyz", "", "").Want(503)
-	g.routes = "respond hello"
-	if err := g.reload(t); err != nil {
+	g.Routes = "respond hello"
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	g.Do(t, "GET", "/", "", "").Want(200)
 	g.Do(t, "GET", "/readyz", "", "").Want(503)
-	g.app = ""
-	if err := g.reload(t); err != nil {
+	g.App = ""
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	g.Do(t, "GET", "/readyz", "", "").Want(200)
-	g.admin(t)
+	g.Admin(t)
 }
 
 // Requests in flight when the gateway stops are completed.
 func TestStopFinishesRequests(t *testing.T) {
 	arrived, release := make(chan struct{}, 2), make(chan struct{})
 	g := newGateway(t)
-	g.routes = echoGate + "test_handler"
+	g.Routes = echoGate + "test_handler"
 	handle(func(w http.ResponseWriter, _ *http.Request) {
 		arrived <- struct{}{}
 		<-release
 		_, _ = io.WriteString(w, "hello")
 	})
-	g.load(t)
+	g.Load(t)
 	w := echoWorld(t, g)
 	results := make(chan error, 2)
 	for version := 1; version <= 2; version++ {
-		client := (&site{port: g.https}).client(t, version, "localhost")
+		client := (&site{port: g.HTTPSPort}).client(t, version, "localhost")
 		go func() { results <- post(t.Context(), client, g.URL+echoPrefix+"/pub/x", w.Token, false) }()
 		<-arrived
 	}
@@ -412,7 +423,7 @@ func TestStopFinishesRequests(t *testing.T) {
 }
 
 func caddyLoad(g *gateway) error {
-	config, err := adaptOnly(g.caddyfile())
+	config, err := gatewaytest.Adapt(g.Caddyfile())
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 // What the gate refuses from everybody is explained to nobody as allowed.
 func TestExplainOfWhatNobodyMaySend(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	for _, tt := range []struct{ method, path, says string }{
 		{"BREW", "/api/confd/1.1/users", "method: Must be one of GET, HEAD"},
 		{"OPTIONS", "/api/confd/1.1/users", "method: Must be one of GET, HEAD"},

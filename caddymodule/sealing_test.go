@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/ringfence/ringfence/caddymodule"
 )
 
 // The keys come from the configuration, also through a placeholder, and stay the same for the life of the process: a
@@ -16,27 +14,27 @@ func TestSealingKeysAreOfTheConfiguration(t *testing.T) {
 	keys := func(b string) string { return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(b, 32))) }
 	g := newGateway(t)
 	t.Setenv("PLANTED_KEYS", keys("a"))
-	g.app = "sealing_keys {env.PLANTED_KEYS}\n"
-	g.load(t)
-	if _, err := os.Stat(filepath.Join(g.dir, "data", "sealing-key")); !os.IsNotExist(err) {
+	g.App = "sealing_keys {env.PLANTED_KEYS}\n"
+	g.Load(t)
+	if _, err := os.Stat(filepath.Join(g.Dir, "data", "sealing-key")); !os.IsNotExist(err) {
 		t.Errorf("a key was made beside the configured one: %v", err)
 	}
-	shares := caddymodule.Shares()
+	shared := shares()
 	for name, app := range map[string]string{"others": "sealing_keys " + keys("b") + "\n", "none": ""} {
-		g.app = app
-		err := g.reload(t)
+		g.App = app
+		err := g.Reload(t)
 		if err == nil || !strings.Contains(err.Error(), "sealing_keys") {
 			t.Errorf("%s: %v", name, err)
 		} else if strings.Contains(err.Error(), keys("b")) {
 			t.Errorf("%s: the refusal has the keys", name)
 		}
-		sharesBecome(t, shares)
+		sharesBecome(t, shared)
 	}
-	g.app = "sealing_keys " + keys("a") + "\n"
-	if err := g.reload(t); err != nil {
+	g.App = "sealing_keys " + keys("a") + "\n"
+	if err := g.Reload(t); err != nil {
 		t.Errorf("the same keys, spelt out: %v", err)
 	}
-	if logged := g.logged(t); strings.Contains(logged, keys("a")) || strings.Contains(logged, keys("b")) {
+	if logged := g.Logged(t); strings.Contains(logged, keys("a")) || strings.Contains(logged, keys("b")) {
 		t.Error("keys are logged")
 	}
 }

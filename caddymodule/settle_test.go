@@ -15,8 +15,8 @@ import (
 // A refusal that needs no body does not wait for one: the test's server would wait for ever.
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	g := newGateway(t)
-	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\n" + daemon(t)
-	g.load(t)
+	g.Routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\n" + daemon(t)
+	g.Load(t)
 	w := echoWorld(t, g)
 	const js = "Accept: application/json\r\nContent-Type: application/json\r\n"
 	for _, tt := range []struct {
@@ -66,8 +66,8 @@ func firstStatus(t *testing.T, g *gateway, text string) (int, error) {
 // Who sends a whole body before it reads, and curl over both protocols, see each refusal, whatever they are still sending.
 func TestClientsSeeRefusals(t *testing.T) {
 	g := newGateway(t)
-	g.routes = "respond 404"
-	g.load(t)
+	g.Routes = "respond 404"
+	g.Load(t)
 	const js, users, token = "application/json", "/api/confd/1.1/users", "/api/auth/0.1/token"
 	cases := []struct{ path, accept, content, status string }{
 		{token, js, js, "413"},

@@ -10,9 +10,9 @@ import (
 // spellings name the same object.
 func TestDenialInUpperCase(t *testing.T) {
 	g := newGateway(t)
-	g.routes = "handle /api/calld/* {\nringfence_gate calld {\nprefix /api/calld/1.0\n}\n" + daemon(t) + "\n}"
-	g.load(t)
-	admin := g.admin(t)
+	g.Routes = "handle /api/calld/* {\nringfence_gate calld {\nprefix /api/calld/1.0\n}\n" + daemon(t) + "\n}"
+	g.Load(t)
+	admin := g.Admin(t)
 	id, _, _ := g.Account(t, admin, "ann", "confd.#")
 	other, _, _ := g.Account(t, admin, "bob", "confd.#")
 	_, _, held := g.Account(t, admin, "helpdesk", "auth.users.#", "confd.#", "calld.#", "!auth.users."+id+".#", "!confd.users."+id+".#", "!calld.users."+id+".#")

@@ -35,10 +35,10 @@ func daemon(t *testing.T) string {
 
 func TestStripPrefix(t *testing.T) {
 	g := newGateway(t)
-	g.routes = "handle /api/echo/* {\nringfence_gate echo {\nprefix " + echoPrefix + "\nstrip_prefix\n}\n" + daemon(t) + "\n}\n" +
+	g.Routes = "handle /api/echo/* {\nringfence_gate echo {\nprefix " + echoPrefix + "\nstrip_prefix\n}\n" + daemon(t) + "\n}\n" +
 		"handle /api/whole/* {\nringfence_gate whole {\nprefix /api/whole\nstrip_prefix\n}\n" + daemon(t) + "\n}"
-	g.load(t)
-	_, _, token := g.Account(t, g.admin(t), "client", "echo.pub.#", "echo.read", "whole.#")
+	g.Load(t)
+	_, _, token := g.Account(t, g.Admin(t), "client", "echo.pub.#", "echo.read", "whole.#")
 	for _, tt := range []struct {
 		path   string
 		status int
@@ -89,10 +89,10 @@ paths:
 		t.Fatal(err)
 	}
 	g := newGateway(t)
-	g.routes = "ringfence_gate agentd {\nprefix /api/agentd/1.0\ndefinition " + file + "\npublic GET /api/agentd/1.0/status\n}\n" + daemon(t)
-	g.load(t)
-	_, _, token := g.Account(t, g.admin(t), "client", "agentd.agents.read", "agentd.agents.by-id.17.login.create")
-	_, _, all := g.Account(t, g.admin(t), "all", "agentd.#")
+	g.Routes = "ringfence_gate agentd {\nprefix /api/agentd/1.0\ndefinition " + file + "\npublic GET /api/agentd/1.0/status\n}\n" + daemon(t)
+	g.Load(t)
+	_, _, token := g.Account(t, g.Admin(t), "client", "agentd.agents.read", "agentd.agents.by-id.17.login.create")
+	_, _, all := g.Account(t, g.Admin(t), "all", "agentd.#")
 	for _, tt := range []struct {
 		method, path, token string
 		status              int
@@ -114,7 +114,7 @@ paths:
 			t.Errorf("%s %s: status %d: %s", tt.method, tt.path, a.Status, a.Body)
 		}
 	}
-	if !strings.Contains(g.logged(t), "POST /agents/by-id/{agent_id}/logoff: it documents more than one access; it needs agentd.#") {
+	if !strings.Contains(g.Logged(t), "POST /agents/by-id/{agent_id}/logoff: it documents more than one access; it needs agentd.#") {
 		t.Error("the log has no warning of the access that leaves a choice")
 	}
 }
@@ -122,16 +122,16 @@ paths:
 // The gate, and nobody else, tells the daemon who the caller is.
 func TestIdentity(t *testing.T) {
 	g := newGateway(t)
-	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\npublic GET " + echoPrefix + "/status\n}\n" + `
+	g.Routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\npublic GET " + echoPrefix + "/status\n}\n" + `
 	handle ` + echoPrefix + `/placeholders {
 		respond "{http.auth.user.id} {http.auth.user.tenant} {http.auth.user.session} {http.auth.user.purpose}"
 	}
 	handle {
 		` + daemon(t) + `
 	}`
-	g.load(t)
+	g.Load(t)
 	w := echoWorld(t, g)
-	_, _, token := g.Account(t, g.admin(t), "other", "echo.#")
+	_, _, token := g.Account(t, g.Admin(t), "other", "echo.#")
 	identity := fmt.Sprintf("user=%s tenant=%s session= purpose=", w.User, w.Tenant)
 	forge := func(r *http.Request) {
 		for _, name := range []string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"} {
@@ -149,14 +149,14 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s, public with a token: the daemon was told %s", name, a.Body)
 		}
 	}
-	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\nidentity purpose session tenant user\n}\n" + `
+	g.Routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\nidentity purpose session tenant user\n}\n" + `
 	handle ` + echoPrefix + `/placeholders {
 		respond "{http.auth.user.id} {http.auth.user.tenant} {http.auth.user.session} {http.auth.user.purpose}"
 	}
 	handle {
 		` + daemon(t) + `
 	}`
-	g.load(t)
+	g.Load(t)
 	told := g.Do(t, "GET", echoPrefix+"/pub/x", w.Token, "", forge).Body
 	if !regexp.MustCompile(" user=" + w.User + " tenant=" + w.Tenant + " session=[0-9a-f-]{36} purpose=external_api$").MatchString(told) {
 		t.Errorf("the daemon that asked for all was told %s", told)
@@ -176,10 +176,10 @@ func TestWhatADaemonIsGiven(t *testing.T) {
 	}))
 	t.Cleanup(daemon.Close)
 	proxy := "reverse_proxy " + daemon.Listener.Addr().String()
-	g.routes = "handle /api/plain/* {\nringfence_gate plain {\nprefix /api/plain\n}\n" + proxy + "\n}\n" +
+	g.Routes = "handle /api/plain/* {\nringfence_gate plain {\nprefix /api/plain\n}\n" + proxy + "\n}\n" +
 		"handle /api/checking/* {\nringfence_gate checking {\nprefix /api/checking\nforward_token\nforward_headers x-api-version\n}\n" + proxy + "\n}"
-	g.load(t)
-	admin := g.admin(t)
+	g.Load(t)
+	admin := g.Admin(t)
 	below := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name": "below", "slug": "below"}`).Want(200).Text("uuid")
 	g.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username": "inside", "password": "secret of inside"}`,
 		func(r *http.Request) { r.Header.Set("Wazo-Tenant", below) }).Want(200)
@@ -221,9 +221,9 @@ func TestUnixSocket(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	g := newGateway(t)
-	g.routes = echoGate + "reverse_proxy unix/" + socket + " {\ntransport ringfence\n}"
-	g.load(t)
-	_, _, token := g.Account(t, g.admin(t), "client", "echo.#")
+	g.Routes = echoGate + "reverse_proxy unix/" + socket + " {\ntransport ringfence\n}"
+	g.Load(t)
+	_, _, token := g.Account(t, g.Admin(t), "client", "echo.#")
 	for range 3 {
 		if a := g.Do(t, "GET", echoPrefix+"/x", token, ""); a.Status != 200 || !strings.HasPrefix(a.Body, "GET "+echoPrefix+"/x ") {
 			t.Errorf("status %d: %s", a.Status, a.Body)
@@ -234,8 +234,8 @@ func TestUnixSocket(t *testing.T) {
 // An unreachable daemon is a 502 of the proxy, which does not reveal its address.
 func TestDaemonUnreachable(t *testing.T) {
 	g := newGateway(t)
-	g.routes = echoGate + "reverse_proxy 127.0.0.1:" + gatewaytest.FreePort(t)
-	g.load(t)
+	g.Routes = echoGate + "reverse_proxy 127.0.0.1:" + gatewaytest.FreePort(t)
+	g.Load(t)
 	w := echoWorld(t, g)
 	a := g.Do(t, "GET", echoPrefix+"/pub/x", w.Token, "").Want(502)
 	if strings.Contains(a.Body, "127.0.0.1") || a.Header.Get("X-Request-Id") == "" {
@@ -287,8 +287,8 @@ func upgrade(t *testing.T, g *gateway, path, token string, more ...string) (conn
 
 func TestWebSocket(t *testing.T) {
 	g := newGateway(t)
-	g.routes = echoGate + echoing(t)
-	g.load(t)
+	g.Routes = echoGate + echoing(t)
+	g.Load(t)
 	w := echoWorld(t, g)
 	for token, want := range map[string]int{"": 401, w.Unknown: 401} {
 		if _, _, status, _ := upgrade(t, g, echoPrefix+"/pub/events", token); status != want {
@@ -312,8 +312,8 @@ func TestWebSocket(t *testing.T) {
 		}
 	}
 	say("before a reload")
-	g.app = "origins https://pbx.example.com"
-	if err := g.reload(t); err != nil {
+	g.App = "origins https://pbx.example.com"
+	if err := g.Reload(t); err != nil {
 		t.Fatal(err)
 	}
 	say("after a reload") // because of stream_close_delay

@@ -10,7 +10,7 @@ import (
 // gives nobody what the caller does not hold.
 func TestUserWithLogin(t *testing.T) {
 	g := loadDefault(t, "")
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const users, accounts = "/api/confd/1.1/users", "/api/auth/0.1/users"
 	body := func(name, more string) string {
 		return fmt.Sprintf(`{"firstname":"Al","email":"%[1]s@example.org","username":"%[1]s","password":"Correct.horse-%[1]s","auth":{"purpose":"user"}%[2]s}`, name, more)

@@ -62,9 +62,9 @@ func TestWebSocketEndsWithItsToken(t *testing.T) {
 	for _, way := range waysToEnd {
 		t.Run(way.name, func(t *testing.T) {
 			g := newGateway(t)
-			g.routes = echoGate + echoing(t)
-			g.load(t)
-			admin := g.admin(t)
+			g.Routes = echoGate + echoing(t)
+			g.Load(t)
+			admin := g.Admin(t)
 			user, policy, token := account(t, g, admin, way.expiration)
 			_, _, kept := g.Account(t, admin, "other", "echo.pub.#")
 			conn, reader, status, _ := upgrade(t, g, echoPrefix+"/pub/events", token)
@@ -123,9 +123,9 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("HTTP/2 %t%s", http2, path), func(t *testing.T) {
 				g := newGateway(t)
-				g.routes = echoGate + proxy + streams.Listener.Addr().String()
-				g.load(t)
-				_, _, token := account(t, g, g.admin(t), 3600)
+				g.Routes = echoGate + proxy + streams.Listener.Addr().String()
+				g.Load(t)
+				_, _, token := account(t, g, g.Admin(t), 3600)
 				client := insecureClient(t, http2)
 				r, err := http.NewRequestWithContext(t.Context(), "GET", g.URL+echoPrefix+path, nil)
 				if err != nil {
@@ -182,9 +182,9 @@ func TestRequestEndsWithItsToken(t *testing.T) {
 	t.Cleanup(func() { close(over) })
 	g := newGateway(t)
 	at := waits.Listener.Addr().String()
-	g.routes = echoGate + "handle " + echoPrefix + "/pub/short/* {\nringfence_proxy " + at + "\n}\nhandle {\nreverse_proxy " + at + "\n}"
-	g.load(t)
-	admin := g.admin(t)
+	g.Routes = echoGate + "handle " + echoPrefix + "/pub/short/* {\nringfence_proxy " + at + "\n}\nhandle {\nreverse_proxy " + at + "\n}"
+	g.Load(t)
+	admin := g.Admin(t)
 	account(t, g, admin, 3600)
 	t.Run("all", func(t *testing.T) {
 		for _, http2 := range []bool{false, true} {
@@ -286,9 +286,9 @@ func insecureClient(t *testing.T, http2 bool) *http.Client {
 // An upgrade is a GET without a body, and a page of a foreign origin cannot begin it.
 func TestUpgrade(t *testing.T) {
 	g := newGateway(t)
-	g.app = "origins https://pbx.example.com"
-	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\npublic GET " + echoPrefix + "/status\n}\n" + echoing(t)
-	g.load(t)
+	g.App = "origins https://pbx.example.com"
+	g.Routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\npublic GET " + echoPrefix + "/status\n}\n" + echoing(t)
+	g.Load(t)
 	w := echoWorld(t, g)
 	for _, tt := range []struct {
 		name    string

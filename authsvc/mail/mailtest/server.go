@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -124,6 +125,11 @@ func Start(tb testing.TB, options Options) *Server {
 		}
 	})
 	return s
+}
+
+// Caddyfile returns the ringfence app's block mail for the server, with more options.
+func (s *Server) Caddyfile(more string) string {
+	return fmt.Sprintf("mail %s {\nfrom \"Example PBX <pbx@example.com>\"\nca %s\n%s\n}\n", s.Addr, s.CAFile, more)
 }
 
 // Next returns the next accepted mail. It fails the test if none arrives within a minute.

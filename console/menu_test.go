@@ -1,20 +1,22 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // The menu names the work. What belongs to a part of it is one click away, what a token cannot use is not there, and every kind of object
 // stays reachable by itself.
 func TestConsoleMenuSpeaksOfTheWork(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const places = `[...document.querySelectorAll('nav .place > a')].map((a) => a.textContent).join()`
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	if got := o.script(t, places); got != "People,Numbers,Groups,Incoming,Outgoing,Menus and hours,Voicemail,Live,Rights,System" {
 		t.Errorf("the work is %s", got)
 	}

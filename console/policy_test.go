@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"encoding/json"
@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // What the editor of policies says of a pattern is what the gateway does: which operations it is for, and who loses what by an edit.
 func TestConsoleSaysWhatAPolicyDoes(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const auth = "/api/auth/0.1"
 	policyOf := func(name, acl string, users ...string) string {
 		t.Helper()
@@ -27,7 +29,7 @@ func TestConsoleSaysWhatAPolicyDoes(t *testing.T) {
 	user := g.Do(t, "POST", auth+"/users", admin, `{"username":"probe"}`).Want(200).Text("uuid")
 	policy := policyOf("tried", `["confd.users.read"]`, user)
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 
 	for _, acl := range [][]string{
 		{"confd.users.17.#"},

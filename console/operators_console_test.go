@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"database/sql"
@@ -10,12 +10,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // An operator opens the console, makes a policy, a telephone user and a login that has the policy, finds the user among many, sees why
 // the login is refused something and who may do it, and signs out.
 func TestOperatorsConsole(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
 	o.run(t, chromedp.Navigate(g.URL+"/"))
 	o.see("#login")
@@ -23,7 +25,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), "admin"), chromedp.SendKeys(chromedp.CSS("#password"), "a wrong password\r"), chromedp.WaitVisible(chromedp.CSS("#state.wrong")))
 	o.clean(t, "after a wrong password", "401")
 	o.run(t, chromedp.Reload())
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.shoot(t, "2-start")
 
 	// A policy, explained while it is typed.
@@ -59,7 +61,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.shoot(t, "5-user")
 
 	// Many users, of which a search finds one.
-	addUsers(t, filepath.Join(g.dir, "data", "ringfence.db"), 10_000)
+	addUsers(t, filepath.Join(g.Dir, "data", "ringfence.db"), 10_000)
 	o.goTo("#/confd/users", "People")
 	o.reads("10,001 in all, page 1 of 401")
 	o.enter("Search People", "1042")
@@ -87,7 +89,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.hit("*21", kb.Enter)
 	o.reads("Function keys saved.")
 	o.shoot(t, "6-keys")
-	if keys := g.Do(t, "GET", "/api/confd/1.1/users/"+o.script(t, `location.hash.split('/').at(-1)`)+"/funckeys", g.admin(t), "").Want(200); keys.Text("keys.1.destination.user_firstname") != "Ada" ||
+	if keys := g.Do(t, "GET", "/api/confd/1.1/users/"+o.script(t, `location.hash.split('/').at(-1)`)+"/funckeys", g.Admin(t), "").Want(200); keys.Text("keys.1.destination.user_firstname") != "Ada" ||
 		keys.Text("keys.1.label") != "Desk" || keys.Text("keys.2.destination.exten") != "*21" {
 		t.Errorf("the function keys are %s", keys.Body)
 	}
@@ -116,7 +118,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.goTo("", "Sign in")
 	o.signIn("reception", "a-long-password")
 	o.until(`((all) => all.includes('Your account') && !all.includes('Policies') && !all.includes('Lines'))([...document.querySelectorAll('nav a')].map((a) => a.textContent))`, "the menu has what is not allowed")
-	o.goTo("#/confd/users/"+g.Do(t, "GET", "/api/confd/1.1/users?search=Lovelace", g.admin(t), "").List().Items[0]["uuid"].(string), "Ada Lovelace")
+	o.goTo("#/confd/users/"+g.Do(t, "GET", "/api/confd/1.1/users?search=Lovelace", g.Admin(t), "").List().Items[0]["uuid"].(string), "Ada Lovelace")
 	o.reads("You may see this, and not change it.")
 	o.until(`((all) => all.length > 5 && all.every((c) => c.disabled))([...document.querySelectorAll('section.whole form :is(input, select, textarea, button)')])`, "what may not be changed can be written")
 	o.goTo("#/confd/lines", "Telephones")
@@ -126,7 +128,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.press("Sign out")
 	o.reads("Signed out.")
 	o.goTo("#/why?method=GET&path=/api/confd/1.1/lines&user_uuid="+reception, "Sign in")
-	o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), "admin"), chromedp.SendKeys(chromedp.CSS("#password"), adminPassword+"\r"))
+	o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), "admin"), chromedp.SendKeys(chromedp.CSS("#password"), gatewaytest.Password+"\r"))
 	o.reads("No pattern that the user holds matches it.")
 	o.press("Who may do this?")
 	o.reads("1 user may see lines in the service confd.")
@@ -168,20 +170,20 @@ func TestOperatorsConsole(t *testing.T) {
 // What an operator has changed is what the console goes on with: the members that were saved, the rows that are left, and after a sign-out
 // no longer the tenant that was chosen.
 func TestOperatorsConsoleAfterAChange(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const users = "/api/confd/1.1/users"
 	g.Do(t, "POST", users, admin, `{"firstname":"Ada"}`).Want(201)
 	in := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside"}`).Want(201).Text("name")
 	line := `"lines":[{"context":"` + in + `","endpoint_sip":{}}]`
 	bob := g.Do(t, "POST", users, admin, `{"firstname":"Bob",`+line+`}`).Want(201).Text("uuid")
 	carol := g.Do(t, "POST", users, admin, `{"firstname":"Carol",`+line+`}`).Want(201).Text("uuid")
-	addUsers(t, filepath.Join(g.dir, "data", "ringfence.db"), 23)
+	addUsers(t, filepath.Join(g.Dir, "data", "ringfence.db"), 23)
 	group := g.Do(t, "POST", "/api/confd/1.1/groups", admin, `{"label":"Sales"}`).Want(201).Text("uuid")
 	west := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"West","slug":"west"}`).Want(200).Text("uuid")
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 
 	// Bob becomes a member, then Carol: both are.
 	o.goTo("#/confd/groups/"+group, "Sales")
@@ -216,7 +218,7 @@ func TestOperatorsConsoleAfterAChange(t *testing.T) {
 	o.reads("Welcome, admin")
 	o.press("Sign out")
 	o.reads("Signed out.")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.goTo("#/confd/users", "People")
 	o.reads("25 in all")
 	o.clean(t, "after changes")

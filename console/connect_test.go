@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"strings"
@@ -7,17 +7,18 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // A user opens an authorization_url in a browser, reads for whom the link is, agrees, and comes back from the external service.
 // Somebody who is sent to the service without having agreed gives nothing away.
 func TestConnectingInABrowser(t *testing.T) {
 	b := newBrowser(t)
-	g := newGateway(t)
+	g := gatewaytest.NewInside(t)
 	service := oauth2test.New(t, oauth2test.Options{RedirectURL: g.URL + api + "/external/calendar/authorize"})
-	g.app = "public_url " + g.URL + "\nexternal oauth2 calendar {\nauth_url " + service.AuthURL + "\ntoken_url " + service.TokenURL + "\nscopes read\n}"
-	g.load(t)
-	admin := g.admin(t)
+	g.App = "public_url " + g.URL + "\nexternal oauth2 calendar {\nauth_url " + service.AuthURL + "\ntoken_url " + service.TokenURL + "\nscopes read\n}"
+	g.Load(t)
+	admin := g.Admin(t)
 	g.Do(t, "POST", api+"/external/calendar/config", admin,
 		`{"client_id":"`+oauth2test.ClientID+`","client_secret":"`+oauth2test.ClientSecret+`"}`).Want(201)
 	user := g.Do(t, "POST", api+"/users", admin, `{"username":"mallory <b>of</b> acme"}`).Want(200).Text("uuid")

@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
@@ -7,17 +7,18 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // Before a tenant is deleted, the console tells what goes with it and who is logged in there, and has its name typed. Who may not do something
 // reads whom to ask, as the operator has set it, and gets no link that is refused too.
 func TestConsoleTellsWhatGoesAndWhomToAsk(t *testing.T) {
-	g := loadEdited(t, "", func(caddyfile string) string {
+	g := gatewaytest.LoadEdited(t, "", func(caddyfile string) string {
 		return strings.Replace(caddyfile, "ringfence {", "ringfence {\ncontact \"the helpdesk, number 99\"", 1)
 	})
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const auth, confd = "/api/auth/0.1", "/api/confd/1.1"
 	tenant := g.Do(t, "POST", auth+"/tenants", admin, `{"name":"Berlin"}`).Want(200).Text("uuid")
 	in := resttest.In(tenant)
@@ -28,7 +29,7 @@ func TestConsoleTellsWhatGoesAndWhomToAsk(t *testing.T) {
 	g.Login(t, "berta", "a-long-password")
 
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.goTo("#/auth/tenants/"+tenant, "Berlin")
 	o.press("History")
 	o.reads("Create a tenant")

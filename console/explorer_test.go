@@ -1,19 +1,19 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 func TestExplorerInABrowser(t *testing.T) {
 	b := newBrowser(t)
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	const (
 		username, password, login, logout, state = chromedp.CSS("#username"), chromedp.CSS("#password"), chromedp.CSS("#login"), chromedp.CSS("#logout"), chromedp.CSS("#state")
 
@@ -40,7 +40,7 @@ func TestExplorerInABrowser(t *testing.T) {
 	b.shoot(t, "2-wrong-password")
 	b.clean(t, "after a wrong password", "401") // the browser itself logs the status
 
-	b.run(t, chromedp.SendKeys(password, adminPassword+"\r"), chromedp.WaitVisible(logout), chromedp.WaitNotVisible(login))
+	b.run(t, chromedp.SendKeys(password, gatewaytest.Password+"\r"), chromedp.WaitVisible(logout), chromedp.WaitNotVisible(login))
 	if said := b.said(t); !strings.Contains(said, "Signed in") {
 		t.Errorf("after signing in the page says %q", said)
 	}
@@ -120,33 +120,11 @@ func TestExplorerInABrowser(t *testing.T) {
 	asked := maps.Clone(b.asked)
 	b.mu.Unlock()
 	for host := range asked {
-		if host != "127.0.0.1:"+g.https {
+		if host != "127.0.0.1:"+g.HTTPSPort {
 			t.Errorf("the page asked %s", host)
 		}
 	}
 	if stored := b.script(t, `JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])`); strings.Contains(stored, "rft_") {
 		t.Errorf("stored is %s", stored)
 	}
-}
-
-// The console shows the definitions that gates were given, at the paths of the gateway, beside those of the services.
-func TestConsoleShowsDaemons(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "agentd.yml")
-	if err := os.WriteFile(file, []byte("swagger: \"2.0\"\nhost: agentd.internal:9493\nschemes: [http]\nbasePath: /1.0\npaths:\n  /agents:\n    get:\n      x-required-acl: agentd.agents.read\n      responses:\n        200: {description: all agents}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g := newGateway(t)
-	g.routes = "handle /console/* {\nringfence_console\n}\nhandle /api/agentd/* {\nringfence_gate agentd {\nprefix /api/agentd/1.0\ndefinition " + file + "\n}\n" + daemon(t) + "\n}\n"
-	g.load(t)
-	services := g.Do(t, "GET", "/console/services.json", "", "").Want(200).Body
-	for _, want := range []string{`"definition":"/api/auth/0.1/api/openapi.json"`, `"name":"agentd","title":"agentd","prefix":"/api/agentd/1.0","definition":"/console/definitions/agentd.json"`} {
-		if !strings.Contains(services, want) {
-			t.Errorf("the services have no %s: %s", want, services)
-		}
-	}
-	want := `{"basePath":"/api/agentd/1.0","paths":{"/agents":{"get":{"responses":{"200":{"description":"all agents"}},"x-required-acl":"agentd.agents.read"}}},"swagger":"2.0"}`
-	if got := g.Do(t, "GET", "/console/definitions/agentd.json", "", "").Want(200).Body; got != want {
-		t.Errorf("the definition is %s", got)
-	}
-	g.Do(t, "GET", "/console/definitions/other.json", "", "").Want(404)
 }

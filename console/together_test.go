@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"encoding/json"
@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // Two operators work on the same objects. What one has saved since the other opened a page is told, and stays; what the other has typed
 // stays too.
 func TestConsoleOfTwoOperators(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
 	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside"}`).Want(201).Text("name")
 	users := map[string]string{}
@@ -46,7 +48,7 @@ func TestConsoleOfTwoOperators(t *testing.T) {
 	}
 	members("Bob", "Carol")
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 
 	// The members of a group: a colleague removes Bob, and the operator adds Dave to what was there before.
 	o.goTo("#"+strings.Replace(group, confd, "/confd", 1), "Sales")
@@ -117,15 +119,15 @@ func TestConsoleOfTwoOperators(t *testing.T) {
 
 // Every change of what has a version names the version, whatever page makes it.
 func TestConsoleNamesVersions(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
 	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
 	ada := g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}],"voicemail":{"name":"Ada","number":"1042","context":"`+in+`"}}`).Want(201).Text("uuid")
 	login := g.Do(t, "POST", auth+"/users", admin, `{"username":"ada"}`).Want(200).Text("uuid")
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.script(t, `window.changes = [], ((real) => { window.fetch = (url, options = {}) => {
 		if (['PUT', 'DELETE', 'PATCH'].includes(options.method) && !new URL(url).searchParams.has('dry_run')) window.changes.push(options.method + ' ' + new URL(url).pathname + ' ' + (options.headers['If-Match'] ?? 'none'));
 		return real(url, options);
@@ -174,9 +176,9 @@ func TestConsoleNamesVersions(t *testing.T) {
 
 // Of many contexts and tenants any can be chosen: the server searches them. A list of tenants that does not come is told.
 func TestConsoleChoosesAmongMany(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	for i := range 120 {
 		g.Do(t, "POST", "/api/confd/1.1/contexts", admin, fmt.Sprintf(`{"label":"Place %03d","user_ranges":[{"start":"1000","end":"1999"}]}`, i)).Want(201)
 	}
@@ -186,7 +188,7 @@ func TestConsoleChoosesAmongMany(t *testing.T) {
 	o.goTo("", "Sign in")
 	o.script(t, `window.real = window.fetch, window.fetch = (url, options) => new URL(url, location).pathname.endsWith('/tenants')
 		? Promise.resolve(new Response('{"message": "The database is away"}', { status: 503, headers: { 'Content-Type': 'application/json' } })) : window.real(url, options), ''`)
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.reads("The tenants could not be loaded: The database is away")
 	o.script(t, `window.fetch = window.real, ''`)
 	o.click("#head .tenant button")
@@ -219,9 +221,9 @@ func TestConsoleChoosesAmongMany(t *testing.T) {
 
 // Titles, labels, values and columns are those that the definitions say.
 func TestConsoleSpeaks(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd = "/api/confd/1.1"
 	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}],"group_ranges":[{"start":"2000","end":"2999"}]}`).Want(201).Text("name")
 	user := g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada","lines":[{"context":"`+in+`","endpoint_sip":{}}]}`).Want(201)
@@ -238,7 +240,7 @@ func TestConsoleSpeaks(t *testing.T) {
 	g.Do(t, "PUT", fmt.Sprint(confd, "/groups/", sales.Text("uuid"), "/extensions/", exten), admin, "").Want(204)
 	g.Do(t, "PUT", confd+"/asterisk/voicemail/general", admin, `{"options":{"maxmsg":"100"}}`).Want(204)
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	for _, title := range []string{"Function key templates", "SIP endpoint templates", "Incoming numbers", "Music on hold", "Service codes", "Ways to log in", "LDAP directory"} {
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('nav a')].some((a) => a.textContent === %q)`, title), "no page is called %s", title)
 	}

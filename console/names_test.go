@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"encoding/json"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // summary returns what the served definition of the telephony says that an operation does.
-func summary(t *testing.T, g *gateway, id string) string {
+func summary(t *testing.T, g *gatewaytest.Inside, id string) string {
 	t.Helper()
 	var definition struct {
 		Paths map[string]map[string]json.RawMessage
@@ -36,9 +37,9 @@ func summary(t *testing.T, g *gateway, id string) string {
 
 // What a field names is picked by the name that it has for people, among the objects of the tenant to which it belongs.
 func TestConsolePicksWhatFieldsName(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
 	template := g.Do(t, "POST", confd+"/funckeys/templates", admin, `{"name":"Reception"}`).Want(201).JSON("id")
 	moh := g.Do(t, "POST", confd+"/moh", admin, `{"label":"Jazz","mode":"files"}`).Want(201).Text("name")
@@ -46,7 +47,7 @@ func TestConsolePicksWhatFieldsName(t *testing.T) {
 	west := g.Do(t, "POST", auth+"/tenants", admin, `{"name":"West","slug":"west"}`).Want(200).Text("uuid")
 	contact := g.Do(t, "POST", auth+"/users", admin, `{"username":"westerner"}`, resttest.Header("Wazo-Tenant", west)).Want(200).Text("uuid")
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	pick := func(label, text string) {
 		t.Helper()
 		o.enter(label, text)
@@ -108,9 +109,9 @@ func TestConsolePicksWhatFieldsName(t *testing.T) {
 
 // Of thousands of members a page is shown: those of a group that the console sends as a whole, and those that the server has pages of.
 func TestConsolePagesMembers(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd, auth, n = "/api/confd/1.1", "/api/auth/0.1", 60
 	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside"}`).Want(201).Text("name")
 	group := confd + "/groups/" + g.Do(t, "POST", confd+"/groups", admin, `{"label":"Sales"}`).Want(201).Text("uuid")
@@ -125,7 +126,7 @@ func TestConsolePagesMembers(t *testing.T) {
 	body, _ := json.Marshal(map[string]any{"users": members})
 	g.Do(t, "PUT", group+"/members/users", admin, string(body)).Want(204)
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 
 	o.goTo(strings.Replace(group, confd, "#/confd", 1), "Sales")
 	o.until(`document.querySelector('.glance dd') && [...document.querySelectorAll('details.part[open]')].every((d) => d.querySelector('form'))`, "the page is not whole")
@@ -190,9 +191,9 @@ func TestConsolePagesMembers(t *testing.T) {
 
 // Of a list one sees what one chooses by the names of other objects, by kinds, and by times; its address keeps it.
 func TestConsoleFiltersLists(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
 	g.Do(t, "POST", auth+"/users", admin, `{"username":"grace","password":"a-long-password"}`).Want(200)
 	login := g.Do(t, "GET", auth+"/users?username=grace", admin, "").List().Items[0]["uuid"]
@@ -205,7 +206,7 @@ func TestConsoleFiltersLists(t *testing.T) {
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('tbody td[data-label="Object"]')].map((td) => td.textContent).join() === %q`, rows), "%s does not show %s", what, rows)
 	}
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 
 	// While the audit is looked through, the page says so: at first in words, and later beside what it showed before.
 	o.script(t, `window.ask = fetch, window.fetch = (path, options) => new Promise((done) => {

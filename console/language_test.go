@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"encoding/json"
@@ -9,11 +9,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // The console explains patterns with a small copy of the language: it must agree with the gateway's own.
 func TestConsoleKnowsTheLanguage(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	b := newBrowser(t)
 	const user, session = "1b4e28ba-2fa1-41d2-883f-0016d3cca427", "16fd2706-8baf-433b-82eb-8c7fada847da"
 	words := []string{"confd", "users", "*", "#", "me", user, "my_session"}

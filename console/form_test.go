@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // A form sends what was changed in it, all of that, and nothing else; a double click makes a link once.
 func TestConsoleSendsWhatWasTyped(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd = "/api/confd/1.1"
 	ada := confd + "/users/" + g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada","description":"of two\r\nlines","userfield":""}`).Want(201).Text("uuid")
 	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
@@ -20,7 +22,7 @@ func TestConsoleSendsWhatWasTyped(t *testing.T) {
 	page := func(path string) string { return "#" + strings.Replace(path, confd, "/confd", 1) }
 	save := `section.whole form > .actions button`
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 
 	// An incoming call that leads to a user, of whom the service tells more than it takes.
 	id := g.Do(t, "GET", confd+"/users", admin, "").List().Items[0]["id"]
@@ -80,12 +82,12 @@ func TestConsoleSendsWhatWasTyped(t *testing.T) {
 
 // What the service says about one of many stands beside that one, and a context is picked by its name for people wherever one is named.
 func TestConsolePlacesRefusals(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	// refused waits until this is said beside the only field of a form that is marked as wrong, which has this value
 	refused := func(text, value string) {
 		t.Helper()
@@ -175,12 +177,12 @@ func TestConsolePlacesRefusals(t *testing.T) {
 
 // What a form has fields for, what it asks for and what it locks are marks of the definition, not words of its descriptions.
 func TestConsoleFormsFollowTheDefinition(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	login := g.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username":"grace","password":"a-long-password"}`).Want(200).Text("uuid")
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	form := func(page, title string) string {
 		o.goTo(page, title)
 		o.see("main form")

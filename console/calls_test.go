@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/asterisk/cdr"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // silence is a WAV of a tenth of a second.
@@ -21,7 +22,7 @@ var silence = "RIFF\xa4\x06\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\
 
 // seesCalls has Asterisk tell of calls, and looks at them as an operator, as a person who may see their own, and as one who may see none. The
 // telephone ada is that of a user of that name.
-func seesCalls(t *testing.T, g *gateway, o *operator, admin string, pbx *amitest.Server) {
+func seesCalls(t *testing.T, g *gatewaytest.Inside, o *operator, admin string, pbx *amitest.Server) {
 	t.Helper()
 	olga, _, _ := g.Account(t, admin, "olga", "call-logd.users.me.cdr.read")
 	g.Account(t, admin, "piet", "confd.#")

@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"archive/zip"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
@@ -18,17 +19,17 @@ import (
 // installation cannot serve is not offered, and any page's requests can be sent once more by curl.
 func TestConsoleSystem(t *testing.T) {
 	mails := mailtest.Start(t, mailtest.Options{})
-	g := loadEdited(t, "", func(caddyfile string) string {
-		return strings.Replace(caddyfile, "public_url {env.RINGFENCE_PUBLIC_URL}", public+mailOptions(mails, ""), 1)
+	g := gatewaytest.LoadEdited(t, "", func(caddyfile string) string {
+		return strings.Replace(caddyfile, "public_url {env.RINGFENCE_PUBLIC_URL}", "public_url https://pbx.example.com\n"+mails.Caddyfile(""), 1)
 	})
 	o := &operator{newBrowser(t), t, g.URL}
-	admin, data := g.admin(t), filepath.Join(g.dir, "data")
+	admin, data := g.Admin(t), filepath.Join(g.Dir, "data")
 	key := filepath.Join(data, "sealing-key")
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.press("System")
 	o.until(`document.querySelector('main h1')?.textContent === 'System'`, "the page does not open")
 	o.until(fmt.Sprintf(`[...document.querySelectorAll('main tr')].some((tr) => tr.innerText.includes('Problem') && tr.innerText.includes(%q))`, "chmod go-rwx "+key), "the problem is not told")
@@ -120,12 +121,12 @@ func TestConsoleSystem(t *testing.T) {
 }
 
 // runLine runs a line for curl in a shell, with what a person has.
-func runLine(t *testing.T, g *gateway, line, token string) {
+func runLine(t *testing.T, g *gatewaytest.Inside, line, token string) {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
 	}
-	certificate, err := os.ReadFile(filepath.Join(g.dir, "data", "tls", "certificate.pem"))
+	certificate, err := os.ReadFile(filepath.Join(g.Dir, "data", "tls", "certificate.pem"))
 	folder := t.TempDir()
 	if err == nil {
 		err = os.WriteFile(filepath.Join(folder, "ringfence.pem"), certificate, 0o600)

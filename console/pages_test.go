@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"encoding/json"
@@ -7,14 +7,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // company is the gateway of a company that has some of everything, and an administrator at its console.
-func company(t *testing.T) (g *gateway, o *operator, admin string) {
+func company(t *testing.T) (g *gatewaytest.Inside, o *operator, admin string) {
 	t.Helper()
 	t.Setenv("RINGFENCE_ASTERISK_FOLDER", filepath.Join(t.TempDir(), "generated"))
-	g = loadDefault(t, "")
-	admin = g.admin(t)
+	g = gatewaytest.LoadDefault(t, "")
+	admin = g.Admin(t)
 	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
 	made := func(path, body string) map[string]any {
 		t.Helper()
@@ -55,7 +57,7 @@ func company(t *testing.T) (g *gateway, o *operator, admin string) {
 	o = &operator{newBrowser(t), t, g.URL}
 	o.run(t, emulate(1400, 900, "light"))
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	return g, o, admin
 }
 
@@ -159,7 +161,7 @@ func TestConsolePagesAreSmall(t *testing.T) {
 	} else {
 		t.Logf("the definitions are %d bytes", bytes)
 	}
-	addUsers(t, filepath.Join(g.dir, "data", "ringfence.db"), 20_000)
+	addUsers(t, filepath.Join(g.Dir, "data", "ringfence.db"), 20_000)
 	ada := g.Do(t, "GET", "/api/confd/1.1/users?search=Lovelace", admin, "").List().Items[0]["uuid"]
 	for _, page := range []struct {
 		address, shows string

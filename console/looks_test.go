@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
@@ -6,14 +6,15 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // What pages show reads as people expect it: names in the place of keys, attributes in their usual order, and of a change what has changed.
 func TestConsoleReadsWell(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
 	made := func(path, body string) resttest.Answer {
 		t.Helper()
@@ -34,7 +35,7 @@ func TestConsoleReadsWell(t *testing.T) {
 		"lastname":"Hohenlohe-Waldenburg-Schillingsfuerst","email_address":"josephine.von.und.zu.hohenlohe@a-rather-long-department-name.example.org"}`).Want(200).Text("uuid")
 	west := g.Do(t, "POST", auth+"/tenants", admin, `{"name":"West","slug":"west"}`).Want(200).Text("uuid")
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	part := func(title, ready string) {
 		t.Helper()
 		o.part(title)

@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
@@ -10,14 +10,15 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/pquerna/otp/hotp"
 
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // Who holds nothing else has an account: where they are signed in, in words, and a new password, of which no line for curl tells.
 func TestConsoleLeadsToOnesOwnAccount(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	g.Do(t, "POST", "/api/auth/0.1/users", g.admin(t), `{"username":"grace","password":"a-long-password","email_address":"grace@example.com"}`).Want(200)
+	g.Do(t, "POST", "/api/auth/0.1/users", g.Admin(t), `{"username":"grace","password":"a-long-password","email_address":"grace@example.com"}`).Want(200)
 	elsewhere := g.Login(t, "grace", "a-long-password")
 	stays := func(id string) {
 		t.Helper()
@@ -90,9 +91,9 @@ func codeAt(t *testing.T, secret string, steps int64) string {
 
 // A user turns a second factor on, signs in with its code and with a recovery code, and turns it off; an administrator removes one that was lost.
 func TestConsoleHasASecondFactor(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const auth, secretField = "/api/auth/0.1", `document.getElementById([...document.querySelectorAll('label')].find((l) => l.textContent === 'Secret')?.htmlFor)?.value ?? ''`
 	grace := g.Do(t, "POST", auth+"/users", admin, `{"username":"grace","password":"a-long-password"}`).Want(200).Text("uuid")
 	o.goTo("", "Sign in")
@@ -179,7 +180,7 @@ func TestConsoleHasASecondFactor(t *testing.T) {
 	lost := g.Do(t, "POST", auth+"/users/"+grace+"/second_factor", token, `{"password":"a-long-password"}`).Want(200).Text("secret")
 	g.Do(t, "PUT", auth+"/users/"+grace+"/second_factor", token, `{"otp":"`+codeAt(t, lost, 0)+`"}`).Want(200)
 	signOut()
-	enter("admin", adminPassword)
+	enter("admin", gatewaytest.Password)
 	o.open("#/auth/users/" + grace)
 	o.see("details.part")
 	o.part("Second factor")
@@ -194,15 +195,15 @@ func TestConsoleHasASecondFactor(t *testing.T) {
 
 // An operator sets the password of somebody who has forgotten it.
 func TestConsoleSetsAPassword(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const auth = "/api/auth/0.1"
 	login := g.Do(t, "POST", auth+"/users", admin, `{"username":"grace","password":"a-long-password"}`).Want(200).Text("uuid")
 	reader := g.Do(t, "POST", auth+"/policies", admin, `{"name":"reader","acl":["auth.users.#.read","auth.users.read"]}`).Want(200).Text("uuid")
 	g.Do(t, "PUT", auth+"/users/"+login+"/policies/"+reader, admin, "").Want(204)
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.goTo("#/auth/users/"+login, "grace")
 	o.press("New password")
 	o.enter("Password", "another-long-password")
@@ -256,7 +257,7 @@ func TestConsoleHasBlockedNumbers(t *testing.T) {
 	o.press("Sign out")
 	o.reads("Signed out.")
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.goTo("#/confd/users/"+ada, "Ada")
 	o.part("Blocked numbers")
 	o.until(`[...document.querySelectorAll('details.part[open] tbody td')].map((td) => td.textContent).join() === '+15551234,Sells doors'`, "what she blocks is not told")

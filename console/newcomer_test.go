@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
@@ -8,19 +8,21 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // desk is a gateway with a context for numbers and a group, and an administrator at its console.
-func desk(t *testing.T) (g *gateway, o *operator, admin, in string) {
+func desk(t *testing.T) (g *gatewaytest.Inside, o *operator, admin, in string) {
 	t.Helper()
-	g = loadDefault(t, "")
+	g = gatewaytest.LoadDefault(t, "")
 	o = &operator{newBrowser(t), t, g.URL}
-	admin = g.admin(t)
+	admin = g.Admin(t)
 	const confd = "/api/confd/1.1"
 	in = g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1499"}],"group_ranges":[{"start":"1500","end":"1999"}]}`).Want(201).Text("name")
 	g.Do(t, "POST", confd+"/groups", admin, `{"label":"Sales"}`).Want(201)
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	return g, o, admin, in
 }
 
@@ -197,7 +199,7 @@ func TestConsoleEndsASessionOfAUser(t *testing.T) {
 
 // The pages beside the console are as light and as dark as it is.
 func TestPagesBesideTheConsoleHaveItsLooks(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	b := newBrowser(t)
 	for _, look := range []string{"light", "dark"} {
 		b.run(t, emulate(1000, 800, look))

@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"net/url"
@@ -8,17 +8,20 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
+
+const api = "/api/auth/0.1"
 
 // A user who has forgotten the password asks for a mail, opens its link in a browser, and logs in with a new password.
 func TestPasswordResetInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	mails := mailtest.Start(t, mailtest.Options{})
-	g := newGateway(t)
-	g.app, g.routes = "public_url "+g.URL+"\n"+mailOptions(mails, ""), "ringfence_console"
-	g.load(t)
-	user := g.Do(t, "POST", api+"/users", g.admin(t), `{"username":"ada","password":"the first","email_address":"ada@example.org"}`).Want(200).Text("uuid")
+	g := gatewaytest.NewInside(t)
+	g.App, g.Routes = "public_url "+g.URL+"\n"+mails.Caddyfile(""), "ringfence_console"
+	g.Load(t)
+	user := g.Do(t, "POST", api+"/users", g.Admin(t), `{"username":"ada","password":"the first","email_address":"ada@example.org"}`).Want(200).Text("uuid")
 	const (
 		wrong = chromedp.CSS("#state.wrong")
 
@@ -88,7 +91,7 @@ func TestPasswordResetInABrowser(t *testing.T) {
 	if kept := b.script(t, `JSON.stringify([location.href, {...localStorage}, {...sessionStorage}, document.cookie, document.documentElement.outerHTML])`); strings.Contains(kept, token) {
 		t.Error("the page keeps the token")
 	}
-	if strings.Contains(g.logged(t), token) {
+	if strings.Contains(g.Logged(t), token) {
 		t.Error("the token is in the log")
 	}
 }
@@ -97,9 +100,9 @@ func TestPasswordResetInABrowser(t *testing.T) {
 func TestConfirmingInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	mails := mailtest.Start(t, mailtest.Options{})
-	g := newGateway(t)
-	g.app = "public_url " + g.URL + "\n" + mailOptions(mails, "") + "self_registration"
-	g.load(t)
+	g := gatewaytest.NewInside(t)
+	g.App = "public_url " + g.URL + "\n" + mails.Caddyfile("") + "self_registration"
+	g.Load(t)
 	g.Do(t, "POST", api+"/users/register", "", `{"username":"ada","password":"the first","email_address":"`+strings.Repeat("a", 60)+`@example.org"}`).Want(200)
 	b.run(t, emulate(360, 800, "dark"), chromedp.Navigate(mails.Next(t).Link(t)), chromedp.WaitVisible(chromedp.CSS("strong")))
 	b.shoot(t, "confirmed")

@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // The rules of axe-core: all of them, and those that look at colours, sizes and places.
@@ -68,9 +70,9 @@ func (o *operator) accessible(name string) {
 
 // What is filled in, unfolded or refused on a page is as readable as the page itself, of which TestConsolePages knows all; and so are those beside the console.
 func TestConsoleIsAccessible(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	in := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
 	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lastname":"Lovelace","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}]}`).Want(201).Text("uuid")
 	group := g.Do(t, "POST", "/api/confd/1.1/groups", admin, `{"label":"Sales"}`).Want(201)
@@ -81,7 +83,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 	entry := g.Do(t, "GET", "/api/auth/0.1/audit?action=create_group&service=confd", admin, "").List().Items[0]["id"]
 	o.goTo("", "Sign in")
 	o.accessible("sign-in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.see(".plots")
 	o.accessible("start")
 	for _, page := range []struct{ name, hash, title, ready string }{

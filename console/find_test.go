@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"

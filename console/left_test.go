@@ -1,4 +1,4 @@
-package caddymodule_test
+package console_test
 
 import (
 	"fmt"
@@ -6,18 +6,20 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // A session that ends while somebody works costs them nothing but the password: they come back to what they have typed, in the tenant that
 // they had chosen. A chosen tenant that is deleted ends no session, and a reload brings the rights of now.
 func TestConsoleAfterTheEndOfASession(t *testing.T) {
-	g := loadDefault(t, "")
+	g := gatewaytest.LoadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
+	admin := g.Admin(t)
 	const auth = "/api/auth/0.1"
 	tenant := g.Do(t, "POST", auth+"/tenants", admin, `{"name":"Berlin"}`).Want(200).Text("uuid")
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.see("#tenant")
 	choose := func() {
 		o.script(t, fmt.Sprintf(`((c) => { c.value = %q; c.dispatchEvent(new Event('change')); })(document.getElementById('tenant')), ''`, tenant))
@@ -29,7 +31,7 @@ func TestConsoleAfterTheEndOfASession(t *testing.T) {
 	}
 	again := func() {
 		o.reads("Your session has ended.")
-		o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), "admin"), chromedp.SendKeys(chromedp.CSS("#password"), adminPassword+"\r"))
+		o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), "admin"), chromedp.SendKeys(chromedp.CSS("#password"), gatewaytest.Password+"\r"))
 	}
 
 	choose()
@@ -64,7 +66,7 @@ func TestConsoleAfterTheEndOfASession(t *testing.T) {
 	o.until(`window.kept === 'other.abcd'`, "signing out has removed what is another tab's")
 
 	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
+	o.signIn("admin", gatewaytest.Password)
 	o.see("#tenant")
 	choose()
 	o.goTo("#/auth/groups", "Groups of logins")
