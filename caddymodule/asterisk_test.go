@@ -100,11 +100,20 @@ func TestAsterisk(t *testing.T) {
 		v, _ := pbx.Value("ringfence", user+"/dnd")
 		return v == "1"
 	})
-	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "busy", "Value", "102")
-	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "dnd", "Value", "0")
-	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "incallfilter", "Value", "1")
-	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "callrecord", "Value", "1")
-	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "novoicemail", "Value", "1")
+	conn, err := ami.Dial(t.Context(), pbx.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, value string) {
+		if err := ami.Put(t.Context(), conn, "ringfence", user+"/"+name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// As a telephone does: Asterisk has the value before it tells of it. Where the machine is busy, the gateway looks at the value.
+	for name, value := range map[string]string{"busy": "102", "dnd": "0", "incallfilter": "1", "callrecord": "1", "novoicemail": "1"} {
+		put(name, value)
+		pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", name, "Value", value)
+	}
 	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user+"/../"+user, "Name", "../evil", "Value", "1")
 	until("the API has the state of the telephone", func() bool {
 		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
@@ -115,10 +124,14 @@ func TestAsterisk(t *testing.T) {
 	chosen := func(pin string) {
 		pbx.Event("VoicemailPasswordChange", "Context", name, "Mailbox", "101", "NewPassword", pin)
 	}
-	chosen("96*31")
 	pbx.Event("VoicemailPasswordChange", "Context", name, "Mailbox", "999", "NewPassword", "9631851470")
-	chosen("9631470258")
+	// What is heard late on a busy machine is compared with the mailbox, which is nowhere here: who chooses again is heard.
+	until("a PIN that confd does not take is refused", func() bool {
+		chosen("96*31")
+		return strings.Contains(g.Logged(t), "a PIN in confd has")
+	})
 	until("the API has the PIN of the telephone", func() bool {
+		chosen("9631470258")
 		return strings.Contains(g.Do(t, "GET", "/api/confd/1.1/voicemails?number=101", admin, "").Want(200).Body, `"password":"9631470258"`)
 	})
 	until("the audit has it, without the PIN", func() bool {
@@ -128,21 +141,15 @@ func TestAsterisk(t *testing.T) {
 		}
 		return audit.JSON("filtered") == 1.0
 	})
-	conn, err := ami.Dial(t.Context(), pbx.Options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for key, value := range map[string]string{"dnd": "0", "busy": "102", "noanswer": "103", "../evil": "1"} {
-		if err := ami.Put(t.Context(), conn, "ringfence", user+"/"+key, value); err != nil {
-			t.Fatal(err)
-		}
+	for name, value := range map[string]string{"dnd": "1", "busy": "", "noanswer": "103", "../evil": "1"} {
+		put(name, value)
 	}
 	pbx.Disconnect()
 	until("the API has what a telephone changed while nobody listened", func() bool {
 		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
-		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"noanswer":{"enabled":true,"destination":"103"}`)
+		return strings.Contains(state, `"dnd":{"enabled":true}`) && strings.Contains(state, `"noanswer":{"enabled":true,"destination":"103"}`)
 	})
-	if log := g.Logged(t); strings.Contains(log, amitest.Secret) || strings.Contains(log, "9631470258") || strings.Contains(log, "9631851470") || strings.Contains(log, "96*31") || !strings.Contains(log, "a PIN in confd has") {
-		t.Error("the secret or a PIN is in the log, or not that one was refused")
+	if log := g.Logged(t); strings.Contains(log, amitest.Secret) || strings.Contains(log, "9631470258") || strings.Contains(log, "9631851470") || strings.Contains(log, "96*31") {
+		t.Error("the secret or a PIN is in the log")
 	}
 }
