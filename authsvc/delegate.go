@@ -59,17 +59,19 @@ func (by caller) sheds(pattern string, own, all bool, denied *acl.Set) string {
 	return ""
 }
 
-// audits are the accesses to the audit, which shows the objects of every service.
-const audits = "auth.audit.#"
+// across are the accesses by which objects of other services are shown or deleted: the audit, a tenant with all that it has, the calls of
+// telephone users, and the telephone system with its files.
+var across = []string{"auth.audit.#", "auth.tenants.*.delete", "call-logd.#", "sysconfd.#"}
 
 // reaches reports whether something may be reached through a pattern that is denied, though the pattern does not name it: something of the
-// same service. Two things reach less: rights to read show only what may be read, and rights over one's own things (ownAlone) reach only
-// what they can link, as confd.users.me.lines.*.update does lines.
+// same service, or of any (across). Two things reach less: rights to read show only what may be read, and rights over one's own things
+// (ownAlone) reach only what they can link, as confd.users.me.lines.*.update does lines.
 func reaches(pattern string, own bool, denied string) bool {
 	a, d := strings.Split(pattern, "."), strings.Split(denied, ".")
 	reads := a[len(a)-1] == "read"
+	further := !own && slices.ContainsFunc(across, func(access string) bool { return acl.Meet(pattern, access, acl.Binding{}) })
 	switch {
-	case !alike(a[0], d[0]) && !acl.Meet(pattern, audits, acl.Binding{}), reads && !alike("read", d[len(d)-1]):
+	case !alike(a[0], d[0]) && !further, reads && !alike("read", d[len(d)-1]):
 		return false
 	case !own:
 		return true

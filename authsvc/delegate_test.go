@@ -127,6 +127,13 @@ func TestDenialsGoWithWhatIsGiven(t *testing.T) {
 			{denied: "!confd.users.17.#", gives: []string{"calld.#", "auth.users.read"}}, // other services
 			{denied: "!confd.users.17.#", gives: []string{"auth.audit.read"}, add: "!confd.users.17.#"},
 			{denied: "!confd.users.17.#", gives: []string{"auth.*.read"}, add: "!confd.users.17.#"},
+			{denied: "!confd.users.17.#", gives: []string{"call-logd.cdr.read"}, add: "!confd.users.17.#"}, // calls are shown without those of 17
+			{denied: "!confd.users.17.#", gives: []string{"call-logd.users.me.cdr.read"}},
+			{denied: "!confd.users.17.update", gives: []string{"call-logd.#.read"}},
+			{denied: "!confd.lines.5.read", gives: []string{"sysconfd.asterisk.read"}, add: "!confd.lines.5.read"},
+			{denied: "!confd.lines.5.read", gives: []string{"sysconfd.#"}, add: "!confd.lines.5.read"},
+			{denied: "!confd.lines.5.delete", gives: []string{"auth.tenants.*.delete"}, add: "!confd.lines.5.delete"}, // with all that they have
+			{denied: "!confd.lines.5.delete", gives: []string{"auth.tenants.create", "auth.tenants.*.update"}},
 			{denied: "!confd.users.17.#", has: []string{"!confd.users.17.#"}, gives: []string{"confd.users.read"}},
 			{denied: "!confd.users.17.#", has: []string{"confd.users.read"}, gives: []string{"confd.users.read"}},
 			{denied: "!confd.users.17.#", has: []string{"confd.users.*.read"}, gives: []string{"confd.users.read"}, add: "!confd.users.17.#"},
@@ -135,6 +142,7 @@ func TestDenialsGoWithWhatIsGiven(t *testing.T) {
 			{denied: "!confd.users.17.#", gives: []string{"confd.users.me.#"}, add: "!confd.users.17.#"},
 			{denied: "!confd.lines.5.#", gives: []string{"confd.users.me.#"}, add: "!confd.lines.5.#"},
 			{denied: "!confd.lines.5.#", gives: []string{"confd.users.me.lines.*.update"}, add: "!confd.lines.5.#"},
+			{denied: "!confd.*.5.#", gives: []string{"confd.users.me.lines.*.update"}, add: "!confd.*.5.#"},
 			{denied: "!confd.lines.5.#", gives: []string{"confd.users.me.read", "confd.users.me.#.read", "confd.users.me.forwards.*.update"}},
 			{denied: "!confd.users.me.#", gives: []string{"confd.users.read"}, add: "!confd.users.ME.#"},
 			{denied: "!confd.users.me.#", gives: []string{"confd.users.read", "!confd.users.me.#"}, add: "!confd.users.ME.#"},
