@@ -86,6 +86,19 @@ func (n Names) HasMOH(ctx context.Context, tenantUUID, name string) (bool, error
 	return n.engine.Has(ctx, n.engine.DB, tenantUUID, "moh", "name", name)
 }
 
+// Hides reports whether the caller of ctx is denied to know of a context, of a voicemail in it or, if number is "", of any, or of a music on hold.
+func (n Names) Hides(ctx context.Context, name, number, moh string) (bool, error) {
+	if !rights.Restricted(ctx) {
+		return false, nil
+	}
+	sql, args := n.engine.Visible(ctx, `
+		SELECT 1 FROM {+confd_context} o WHERE o.name = $1 AND o.id NOT IN (SELECT c.id FROM {confd_context} c)
+		UNION ALL SELECT 1 FROM {+confd_voicemail} o WHERE o.context = $1 AND (o.number = $2 OR $2 = '') AND o.id NOT IN (SELECT v.id FROM {confd_voicemail} v)
+		UNION ALL SELECT 1 FROM {+confd_moh} o WHERE o.name = $3 AND o.uuid NOT IN (SELECT m.uuid FROM {confd_moh} m)`, name, number, moh)
+	hidden, err := store.Select[int](ctx, n.engine.DB, sql, args...)
+	return len(hidden) > 0, err
+}
+
 // EndpointUser is a telephone user, with the name of a SIP endpoint of theirs and the number of its line, or "".
 type EndpointUser struct {
 	Endpoint   string `db:"endpoint"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/acl"
@@ -78,6 +79,31 @@ func TestNames(t *testing.T) {
 			}
 			if endpoints, waiting, agents, err := names.Denied(ctx, w.tenants["a1"]); err != nil || len(endpoints)+len(waiting)+len(agents) > 0 {
 				t.Errorf("without %s, in another tenant: %v %v %v, %v", denial, endpoints, waiting, agents, err)
+			}
+		}
+		box := w.as(t, "a").Create("/voicemails", `{"name":"Ada","number":"1001","context":"default"}`).Text("id")
+		w.as(t, "a").Create("/voicemails", `{"name":"Bob","number":"1002","context":"default"}`)
+		for denial, want := range map[string]string{
+			"confd.lines.#": "", "confd.voicemails." + box + ".update": "", "confd.voicemails." + box + ".read": "default 1001, default", "confd.moh.*.read": music,
+			"confd.contexts.*.read": "default 1001, default 1002, default, other", "confd.voicemails.#": "default 1001, default 1002, default",
+		} {
+			set, err := acl.Compile([]string{"#", "!" + denial})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := principal.NewContext(t.Context(), &principal.Principal{ACL: set})
+			var hidden []string
+			for _, at := range [][3]string{{"default", "1001"}, {"default", "1002"}, {"default", "1003x"}, {"default"}, {"other"}, {"", "", music}} {
+				hides, err := names.Hides(ctx, at[0], at[1], at[2])
+				if err != nil {
+					t.Error(err)
+				}
+				if hides && at[1] != "1003x" {
+					hidden = append(hidden, strings.TrimSpace(strings.Join(at[:], " ")))
+				}
+			}
+			if got := strings.Join(hidden, ", "); got != want {
+				t.Errorf("without %s, hidden: %s, want %s", denial, got, want)
 			}
 		}
 		for tenant, want := range map[string]bool{"a": true, "b": false} {

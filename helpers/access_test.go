@@ -124,6 +124,36 @@ func TestTenantsAreApart(t *testing.T) {
 	})
 }
 
+// Files of what the caller is denied to know of in confd are neither changed, nor told to be there, in whichever tenant.
+func TestFilesOfWhatIsDenied(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.names.contexts = map[string][]string{w.tenants["a"]: {"ctx-a"}}
+		w.names.moh = map[string][]string{w.tenants["a"]: {aMOH}}
+		w.names.denied = map[string][]string{"": {"1001", "ctx-a", aMOH}} // the context has a voicemail that is denied
+		w.mailbox("ctx-a", "1001")
+		w.mailbox("ctx-a", "1002")
+		w.write(filepath.Join(w.moh, aMOH, "a.wav"))
+		w.unchanged(func() {
+			for _, tenant := range []string{"a", "master"} {
+				for _, path := range []string{
+					"GET /delete_voicemail?name=1001", "GET /delete_voicemail?name=1001&context=ctx-a", "DELETE /delete_voicemail?mailbox=1001&context=ctx-a",
+					"GET /move_voicemail?old_mailbox=1001&old_context=ctx-a&new_mailbox=7&new_context=ctx-a",
+					"POST /move_voicemail?old_mailbox=1002&old_context=ctx-a&new_mailbox=1001&new_context=ctx-a",
+					"DELETE /voicemails_context?context=ctx-a", "DELETE /moh?name=" + aMOH,
+				} {
+					method, path, _ := strings.Cut(path, " ")
+					if tenant == "master" && !strings.Contains(path, "_context=") && !strings.Contains(path, "context=") && !strings.Contains(path, "moh") {
+						continue // it has no context
+					}
+					w.as(tenant, "#", "!confd.voicemails.1.read").Do(method, path, nil).Want(404)
+				}
+			}
+		})
+		w.as("a", "#", "!confd.voicemails.1.read").Do("DELETE", "/delete_voicemail?name=1002&context=ctx-a", nil).Want(200)
+		w.as("a", "#").Do("DELETE", "/delete_voicemail?name=1001", nil).Want(200)
+	})
+}
+
 // Without a telephone system the endpoints say so.
 func TestNoTelephony(t *testing.T) {
 	each(t, func(_ *testing.T, w *world) {

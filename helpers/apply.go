@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/ringfence/ringfence/asterisk/jobs"
@@ -45,7 +46,7 @@ func (e *endpoints) applyCommon(ctx context.Context, r *rest.Request, s scope) (
 		return rest.Reply{}, failed(ctx, err, "can't apply commonconf changes")
 	}
 	if job.State != jobs.Done {
-		return rest.Reply{}, apierr.New(apierr.Internal, "can't apply commonconf changes: %s", job.Message)
+		return rest.Reply{}, apierr.New(apierr.Internal, "can't apply commonconf changes: %s", forReader(r, job).Message)
 	}
 	return done, nil
 }
@@ -58,10 +59,21 @@ func failed(ctx context.Context, err error, message string) error {
 	return &apierr.Error{Kind: apierr.Internal, Message: message, Err: err}
 }
 
-// forReader is a job without what the files lack, if its reader may not read all that is stored.
+// forReader is a job without what the files lack and what was said about what is in them, if its reader may not read all that is stored.
 func forReader(r *rest.Request, job jobs.Job) jobs.Job {
-	if conceals(r.Principal()) != "" {
-		job.LeftOut = leftout.Of(nil)
+	denial := conceals(r.Principal())
+	if denial == "" {
+		return job
+	}
+	unsaid := func(message *string) {
+		if *message != "" {
+			*message = "Your token denies " + denial + ", and the reason may tell of it"
+		}
+	}
+	job.LeftOut, job.Log, job.Modules = leftout.Of(nil), []jobs.JobEntry{}, slices.Clone(job.Modules)
+	unsaid(&job.Message)
+	for i := range job.Modules {
+		unsaid(&job.Modules[i].Message)
 	}
 	return job
 }

@@ -32,6 +32,8 @@ type Names interface {
 	Denied(ctx context.Context, tenantUUID string) (endpoints, waiting, agents []string, err error)
 	// HasMOH reports whether the tenant has a music on hold of that name.
 	HasMOH(ctx context.Context, tenantUUID, name string) (bool, error)
+	// Hides reports whether the caller of ctx is denied to know of a context, of a voicemail in it or, if number is "", of any, or of a music on hold.
+	Hides(ctx context.Context, name, number, moh string) (bool, error)
 }
 
 // scope is on what a request may work: on the folders of one tenant or, on the plain port and in the master tenant, on all of them. Those of
@@ -98,22 +100,26 @@ func (s scope) asked(r *rest.Request) jobs.Recorder {
 	}
 }
 
-// has refuses what is not in the scope, as if it did not exist. A voicemail without a context is in the tenant's internal one.
+// has refuses what is not in the scope, or what the caller is denied to know of, as if it did not exist. A voicemail without a context is in the
+// tenant's internal one.
 func (s scope) has(ctx context.Context, f *Following) (err error) {
 	if f.Context == "" && f.MOH == "" {
-		f.Context, err = s.internal(ctx)
-		return err
-	}
-	if s.all {
-		return nil
+		if f.Context, err = s.internal(ctx); err != nil {
+			return err
+		}
 	}
 	ok := true
-	if f.MOH != "" {
+	if f.MOH != "" && !s.all {
 		ok, err = s.service.names.HasMOH(ctx, s.tenant, f.MOH)
 	}
-	for _, name := range []string{f.Context, f.ToContext} {
-		if name != "" && ok && err == nil {
-			ok, err = s.service.names.HasContext(ctx, s.tenant, name)
+	for _, at := range []mailbox{{f.Number, f.Context}, {f.ToNumber, f.ToContext}} {
+		if at.Context != "" && !s.all && ok && err == nil {
+			ok, err = s.service.names.HasContext(ctx, s.tenant, at.Context)
+		}
+		if ok && err == nil {
+			var hidden bool
+			hidden, err = s.service.names.Hides(ctx, at.Context, at.Number, f.MOH)
+			ok = !hidden
 		}
 	}
 	if err == nil && !ok {

@@ -32,7 +32,8 @@ type system struct {
 func (s *system) made() jobs.Job {
 	job := s.job
 	job.UUID, job.CreatedAt, job.Generation = jobUUID, time.Unix(0, 0).UTC(), 7
-	job.Files, job.Modules, job.Log = []jobs.JobFile{}, []jobs.JobModule{}, []jobs.JobEntry{}
+	job.Files, job.Modules = []jobs.JobFile{}, []jobs.JobModule{{Module: "res_pjsip", State: "failed", Message: job.Message}}
+	job.Log = []jobs.JobEntry{{Message: job.Message}}
 	if job.LeftOut.Total == 0 {
 		job.LeftOut = leftout.Of(nil)
 	}
@@ -145,11 +146,11 @@ func TestLive(t *testing.T) {
 	})
 }
 
-// Who is denied to read anything of confd sees neither the files, which have all of it, nor what they lack.
+// Who is denied to read anything of confd sees neither the files, which have all of it, nor what they lack, nor what Asterisk says of them.
 func TestDeniedInTheFiles(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		lacks := leftout.Of([]leftout.Omission{{Kind: "line", Key: "12", Name: "secret", Reason: "its endpoint has no login"}})
-		s := &system{db: db, job: jobs.Job{LeftOut: lacks}}
+		s := &system{db: db, job: jobs.Job{LeftOut: lacks, State: jobs.Failed, Message: "secret has no login"}}
 		w := newWorld(t, db, helpers.Options{Telephony: s})
 		w.service.UseInstallation(helpers.Installation{Examine: func(context.Context) (helpers.System, error) {
 			return helpers.System{Findings: []doctor.Finding{{Subject: doctor.Telephony, State: doctor.Warning, Text: "secret"}}}, nil
@@ -161,8 +162,10 @@ func TestDeniedInTheFiles(t *testing.T) {
 			if status := c.Get("/apply/preview").Status; (status == 200) != sees {
 				t.Errorf("without %s, the preview is answered %d", denial, status)
 			}
-			for _, a := range []resttest.Answer{c.Do("POST", "/apply", nil), c.Get("/system")} {
-				if a.Status == 200 && strings.Contains(a.Body, "secret") != sees {
+			for _, a := range []resttest.Answer{
+				c.Do("POST", "/apply", nil), c.Get("/apply/" + jobUUID), c.Do("POST", "/apply/generations/7", nil), c.Get("/commonconf_apply"), c.Get("/system"),
+			} {
+				if strings.Contains(a.Body, "secret") != sees {
 					t.Errorf("without %s: %s", denial, a.Body)
 				}
 			}

@@ -1,6 +1,7 @@
 package helpers_test
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -217,6 +218,11 @@ func (n *named) Denied(ctx context.Context, tenant string) (endpoints, waiting, 
 
 func (n *named) HasMOH(_ context.Context, tenant, name string) (bool, error) {
 	return slices.Contains(n.moh[tenant], name), nil
+}
+
+func (n *named) Hides(ctx context.Context, name, number, moh string) (bool, error) {
+	p := principal.FromContext(ctx)
+	return p != nil && p.HasDenials() && slices.Contains(n.denied[""], cmp.Or(moh, number, name)), nil
 }
 
 // known are the principals of tokens.
