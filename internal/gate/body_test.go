@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
@@ -90,4 +92,42 @@ func changed(t *testing.T, p *principal.Principal, patterns ...string) *principa
 	other := *p
 	other.ACL = set
 	return &other
+}
+
+// A request to an upstream that names a tenant ends when its caller may no longer act there: the tenant was moved, or another one deleted.
+func TestNamedTenantIsAskedAgain(t *testing.T) {
+	const named = "2c9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
+	for _, gone := range []bool{false, true} {
+		derived, err := gate.NewDerived("calls", "/api/calls/1.0", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, asked := &known{}, 0
+		g, err := gate.New(gate.Config{
+			Routers: []gate.Router{derived}, Tokens: k,
+			Tenant: func(_ context.Context, _ *principal.Principal, sent []string) (string, error) {
+				if asked++; asked > 1 && gone {
+					return "", apierr.New(apierr.Unauthorized, "Unauthorized tenant")
+				}
+				return sent[0], nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := k.issue(t, "#")
+		r := httptest.NewRequestWithContext(t.Context(), "POST", "/api/calls/1.0/users", strings.NewReader("whole"))
+		r.Header.Set("X-Auth-Token", token)
+		r.Header.Set("Wazo-Tenant", named)
+		a, ok := g.Admit(httptest.NewRecorder(), r)
+		if !ok {
+			t.Fatal("not admitted")
+		}
+		k.principals[token] = changed(t, k.principals[token], "#") // a tenant that moves has all tokens looked up again
+		got, err := io.ReadAll(a.Request.Body)
+		if e := apierr.As(err); gone != (e != nil && e.Kind == apierr.Unauthorized) || gone != (len(got) == 0) {
+			t.Errorf("gone: %t, the upstream gets %q, %v", gone, got, err)
+		}
+		a.Finish(0)
+	}
 }
