@@ -59,7 +59,12 @@ func (s *Service) declareAudit(e *crud.Engine) {
 		},
 		SearchAlso: s.saidEntries, Load: s.loadEntries,
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
-		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },
+		Readable: func(r *rest.Request, add func(any) string) string {
+			if about, _ := r.Query("about"); s.conceals(r.HTTP.Context(), foldKeys(about)) {
+				return nothing
+			}
+			return s.readableEntries(r.Principal(), add)
+		},
 	})
 }
 
@@ -80,6 +85,19 @@ const aboutObject = `id IN (
 		AND about LIKE '%% ' || replace(replace(replace(CAST(%[1]s AS text), '\', '\\'), '%%', '\%%'), '_', '\_') || ' %%' ESCAPE '\'
 	UNION SELECT id FROM {+audit} a WHERE service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
 		SELECT CAST(m.group_uuid AS text) FROM {auth_group_user} m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = CAST(%[1]s AS text)))`
+
+// conceals reports whether the caller of ctx may not know of an object, as in confd/users/17: then nothing tells what else it was changed with.
+func (s *Service) conceals(ctx context.Context, about string) bool {
+	service, object, _ := strings.Cut(about, "/")
+	at := slices.IndexFunc(s.audited, func(a audited) bool { return a.service == service })
+	slash := strings.LastIndexByte(object, '/')
+	if at < 0 || slash < 0 || s.audited[at].picture == nil {
+		return false
+	}
+	key := object[slash+1:]
+	shown, err := s.audited[at].picture(ctx, object[:slash], map[string]any{"id": key, "uuid": key, "slug": key, "name": key})
+	return err != nil || shown == nil
+}
 
 // loadEntries names the actors, and leaves of the pictures what the reader may read.
 func (s *Service) loadEntries(ctx context.Context, c store.Conn, entries []*AuditEntry) error {

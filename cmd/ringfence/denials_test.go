@@ -52,9 +52,9 @@ func TestWhatIsDeniedLeavesNoTrace(t *testing.T) {
 		x.denyReads()
 		read := time.Since(began)
 		x.denyWrites()
-		t.Logf("%d objects, %d requests; %d denied reads and %d lists in %d answers (%s); %d denied changes by %d requests (%s)",
-			len(x.objects), len(x.requests), x.deniedReads, x.deniedLists, x.answers, read, x.deniedWrites, x.attempts, time.Since(began)-read)
-		if len(x.objects) < 20 || len(x.twins) < 15 || x.deniedLists < 6 || x.answers < 250 || x.attempts < 150 {
+		t.Logf("%d objects, %d requests; %d denied reads and %d lists in %d answers and %d filtered lists (%s); %d denied changes by %d requests (%s)",
+			len(x.objects), len(x.requests), x.deniedReads, x.deniedLists, x.answers, x.filters, read, x.deniedWrites, x.attempts, time.Since(began)-read)
+		if len(x.objects) < 20 || len(x.twins) < 15 || x.deniedLists < 6 || x.filters < 20 || x.answers < 250 || x.attempts < 150 {
 			t.Error("there is little to deny")
 		}
 	})
@@ -78,8 +78,9 @@ type denials struct {
 	objects  []*deniable
 	twins    map[*deniable]*deniable // others of the same collections, which are linked with nothing
 	requests []*sending
+	filtered []*sending // lists of what goes with an object, by filters with its key
 
-	deniedReads, deniedLists, answers, deniedWrites, attempts int
+	deniedReads, deniedLists, filters, answers, deniedWrites, attempts int
 }
 
 // deniable is an object of a collection.
@@ -100,6 +101,7 @@ type sending struct {
 	body    any
 	access  string
 	named   []*deniable // in its path
+	by      *deniable   // that a list is filtered by
 
 	answer  resttest.Answer
 	changed map[string]bool
@@ -771,6 +773,10 @@ func (x *denials) collectThose(get bool) {
 		}
 		op := &auth.Operations[i]
 		switch op.ID {
+		case "list_audit":
+			for _, o := range x.objects {
+				x.filterBy(auth, op, "/audit?about="+o.service+o.path+"/"+o.keys[0], o)
+			}
 		case "explain":
 			for _, o := range x.objects {
 				for _, key := range o.keys {
@@ -858,6 +864,7 @@ func (x *denials) searches(s *rest.Service, op *rest.Operation) {
 			case keyed && o.service == s.Name && o.body[key] != nil:
 				x.found(s, op, op.Path+"?"+p.Name+"="+url.QueryEscape(fmt.Sprint(o.body[key])))
 			}
+			x.filter(s, op, p.Name, o)
 		}
 		if p.Name == "view" && p.Schema != nil {
 			for _, view := range p.Schema.Enum {
@@ -867,6 +874,31 @@ func (x *denials) searches(s *rest.Service, op *rest.Operation) {
 		if p.Name == "recurse" {
 			x.try(s, op, op.Path+"?recurse=true", nil, nil)
 		}
+	}
+}
+
+// filter adds a list by a filter whose values are keys of an object, if it has anything. One of an attribute that must name its object finds what
+// shows that.
+func (x *denials) filter(s *rest.Service, op *rest.Operation, name string, o *deniable) {
+	one := strings.TrimSuffix(o.path[strings.LastIndexByte(o.path, '/')+1:], "s") + "_"
+	key, known := strings.CutPrefix(name, one)
+	if list := op.Reply.Property("items"); list != nil && list.Schema.Items != nil {
+		if p := list.Schema.Items.Property(name); p != nil && p.Ref != "" {
+			path := ""
+			path, key, _ = strings.Cut(p.Ref, ".")
+			known = "/"+path == o.path && p.Schema.Nullable
+		}
+	}
+	if known && o.service == s.Name && o.body[key] != nil {
+		x.filterBy(s, op, op.Path+"?"+name+"="+url.QueryEscape(fmt.Sprint(o.body[key])), o)
+	}
+}
+
+func (x *denials) filterBy(s *rest.Service, op *rest.Operation, path string, o *deniable) {
+	before := len(x.requests)
+	if x.found(s, op, path); len(x.requests) > before {
+		r := x.requests[before]
+		r.by, x.filtered, x.requests = o, append(x.filtered, r), x.requests[:before]
 	}
 }
 
@@ -985,6 +1017,17 @@ func (x *denials) denyReads() {
 		}
 		x.deniedReads++
 		callers := x.denied(d)
+		for _, r := range x.filtered {
+			for _, c := range callers {
+				if r.by != subject || !d.ofObject() {
+					continue
+				}
+				x.filters++
+				if a, _ := x.do(c, r); a.Status == http.StatusOK && !strings.Contains(a.Body, `"items":[]`) {
+					x.t.Errorf("!%s: GET %s finds %.600s", d.access, r.path, a.Body)
+				}
+			}
+		}
 		for _, r := range x.requests {
 			if !x.shows(r, r.answer, marks) {
 				continue

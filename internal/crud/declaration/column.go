@@ -68,6 +68,7 @@ type Column struct {
 	Names     string // what it names, which the resource checks
 	Owns      bool   // the object belongs to the tenant of what it refers to
 	Filled    bool   // a number or a time of the table, never null
+	Null      bool   // may be null
 	Fixed     bool   // set only on create
 	Of        string
 }
@@ -103,6 +104,7 @@ func columnsWithin(t reflect.Type, prefix, scan string, index []int) []Column {
 		out = append(out, Column{
 			Name: prefix + name, Scan: scan + name, Kind: kindOf(f), Index: place,
 			Filled:    f.Type.Kind() == reflect.Int64 || f.Type == reflect.TypeFor[time.Time](),
+			Null:      f.Type.Kind() == reflect.Pointer,
 			Generated: f.Tag.Get("generated") == "true" || f.Type == idType && f.Tag.Get("readOnly") == "true",
 			Computed:  f.Tag.Get("computed") == "true", Joining: f.Tag.Get("joining") == "true",
 			Ref: f.Tag.Get("ref"), Names: f.Tag.Get("names"), Owns: f.Tag.Get("owner") == "true", Fixed: f.Tag.Get("fixed") == "true", Of: f.Tag.Get("of"),

@@ -46,7 +46,8 @@ func Capitalized(name string) string {
 // SQL is SQL that may read other tables than the collection's own. Their names stand in braces, each with an alias: "SELECT v.number FROM
 // {confd_voicemail} v". For a caller who is denied to read the objects there, or that they are linked, they are read without them. A table
 // in braces with a plus, {+confd_user}, is read as it is: the declaration says why nobody learns anything by it. A collection's may be followed
-// by paths below an object, as words: {confd_user funckeys.templates} has no user of whom these are denied.
+// by paths below an object, as words: {confd_user funckeys.templates} has no user of whom these are denied. {=contexts.name context} is no table but
+// a column, which is null where it has the name of a context that the caller may not know of.
 type SQL struct {
 	// Declared is what the declaration says; Plain is what it is for a caller who is denied nothing.
 	Declared, Plain string

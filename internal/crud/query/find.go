@@ -93,10 +93,13 @@ func (k *Reader[T]) columnsAs(item []declaration.Column, joining string) string 
 	return out.String()
 }
 
-// visibleColumn returns a column as the caller of ctx may compare it.
+// visibleColumn returns a column as the caller of ctx may compare it: as they are shown it.
 func (k *Reader[T]) visibleColumn(ctx context.Context, col declaration.Column, add func(value any) (placeholder string)) declaration.Column {
-	if col.Virtual {
+	switch ref := col.Refers(); {
+	case col.Virtual:
 		col.Name = k.visible(ctx, col.Reads, add)
+	case col.Null && ref != "":
+		col.Name = k.visible(ctx, declaration.SQL{Plain: col.Name, Pieces: []string{"", "=" + ref + " " + col.Name, ""}}, add)
 	}
 	return col
 }

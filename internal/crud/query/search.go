@@ -65,7 +65,7 @@ func (k *Reader[T]) filter(ctx context.Context, f rest.Filter, scope string, arg
 		}
 		return condition
 	}
-	col := k.shown(f.Name, scope)
+	col := k.visibleColumn(ctx, k.shown(f.Name, scope), args.Add)
 	if col.Kind == declaration.Identifier && strings.Contains(f.Value, ",") {
 		return k.anyOf(col, strings.Split(f.Value, ","), args)
 	}
@@ -73,7 +73,7 @@ func (k *Reader[T]) filter(ctx context.Context, f rest.Filter, scope string, arg
 	if !possible {
 		return "1 = 0"
 	}
-	return k.visibleColumn(ctx, col, args.Add).Name + " = " + args.Add(value)
+	return col.Name + " = " + args.Add(value)
 }
 
 // shown returns a column as the tenant of the scope reads it.

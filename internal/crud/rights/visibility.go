@@ -106,6 +106,9 @@ func (e *Registry) visibleTable(ctx context.Context, table string, add func(valu
 	if whole, ok := strings.CutPrefix(table, "+"); ok {
 		return whole
 	}
+	if named, ok := strings.CutPrefix(table, "="); ok {
+		return e.visibleName(ctx, named, add)
+	}
 	table, below, _ := strings.Cut(table, " ")
 	from, rows := e.origins[table], table
 	var hidden []string
@@ -126,6 +129,21 @@ func (e *Registry) visibleTable(ctx context.Context, table string, add func(valu
 		return "(SELECT * FROM " + rows + " WHERE (" + strings.Join(hidden, " OR ") + ") IS NOT TRUE)"
 	}
 	return strings.TrimSuffix(rows, " AS "+table)
+}
+
+// visibleName returns a column that names objects, "contexts.name context", as it is without those that the caller of ctx is denied to read.
+func (e *Registry) visibleName(ctx context.Context, named string, add func(value any) (placeholder string)) string {
+	ref, column, _ := strings.Cut(named, " ")
+	at := strings.LastIndexByte(ref, '.')
+	of, declared := e.byPath[ref[:at]]
+	if !declared || !of.Has(ref[at+1:]) {
+		return column
+	}
+	denied := of.denied(ctx, of.Table, add)
+	if denied == "" {
+		return column
+	}
+	return "(CASE WHEN " + column + " IN (SELECT " + ref[at+1:] + " FROM " + of.Table + " WHERE " + denied + ") THEN NULL ELSE " + column + " END)"
 }
 
 // Check collects the tables of everything that was declared, with the joining tables of relations, and checks what the declarations read.

@@ -363,9 +363,18 @@ func (e *Registry) Picture(ctx context.Context, resource string, picture any, me
 	return value, err
 }
 
-// picture is [Registry.Picture] of an object of the collection. One that an earlier release has kept in another form shows no attribute that has
-// a path of its own.
+// picture is [Registry.Picture] of an object of the collection: nil of one that is denied. One that an earlier release has kept in another form shows no
+// attribute that has a path of its own.
 func (k *Objects) picture(ctx context.Context, fields map[string]any) (any, error) {
+	for _, name := range k.PathNames() {
+		hides, err := k.registry.hides(ctx, k.Path+"."+name)
+		if err != nil {
+			return nil, err
+		}
+		if value, kept := fields[name]; kept && hides != nil && hides(value) {
+			return nil, nil
+		}
+	}
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return nil, err
