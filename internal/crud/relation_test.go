@@ -547,12 +547,23 @@ func TestFullLists(t *testing.T) {
 	})
 }
 
-// What a transaction has read in an attempt that is undone is read again.
+// What a transaction has read in an attempt that is undone is read again, and what the attempt left for after the commit is not done.
 func TestNothingIsRememberedOfAnUndoneAttempt(t *testing.T) {
 	eachLibrary(t, func(t *testing.T, l *library) {
 		c, shelf, book := l.as(l.tenant), l.make("/shelves", "s"), l.make("/books", "b")
 		c.Do("PUT", shelf+book, nil).Want(204)
+		var done []string
+		l.engine.Notify = func(events []transaction.Event) {
+			for _, e := range events {
+				done = append(done, "told of "+e.Key)
+			}
+		}
 		err := l.engine.InTx(t.Context(), func(ctx context.Context, conn store.Conn) error {
+			leave := func(what string) {
+				transaction.AfterCommit(ctx, func() { done = append(done, what) })
+				transaction.Emit(ctx, transaction.Event{Resource: "books", Key: what})
+			}
+			leave("before")
 			read := func() int {
 				n, err := transaction.Remember(ctx, "shelf_book", "n", func() (int, error) { return store.Get[int](ctx, conn, `SELECT count(*) FROM shelf_book`) })
 				if err != nil {
@@ -569,6 +580,7 @@ func TestNothingIsRememberedOfAnUndoneAttempt(t *testing.T) {
 					return err
 				}
 				transaction.RememberAs(ctx, "shelf_book", "n", 0)
+				leave("undone")
 				return undone
 			}); !errors.Is(err, undone) {
 				return err
@@ -576,10 +588,11 @@ func TestNothingIsRememberedOfAnUndoneAttempt(t *testing.T) {
 			if n := read(); n != 1 {
 				t.Errorf("after the attempt there are %d", n)
 			}
+			leave("after")
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
+		if got := strings.Join(done, ", "); err != nil || got != "before, after, told of before, told of after" {
+			t.Errorf("%v, done: %s", err, got)
 		}
 	})
 }
