@@ -74,7 +74,7 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return map[string]string{"authorization_url": back}, l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
+			return map[string]string{"authorization_url": back + "?state=" + state}, l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
 				func(ctx context.Context, extra []any, message external.Message) error {
 					calls <- call{extra, message}
 					return l.Save(ctx, map[string]string{"badge": message["number"]})
@@ -90,7 +90,7 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if to := g.connect(other, ours); to != redirectURL("badge") {
+		if to := g.connect(other, ours); to != redirectURL("badge")+"?state="+state {
 			t.Errorf("the page leads to %s", to)
 		}
 		// The closure belongs to the first node; the other does not use the state up.

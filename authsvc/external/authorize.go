@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc/page"
@@ -49,7 +48,7 @@ const (
 // are then stored in the database, encrypted, as JSON.
 //
 // The state is bound to the user and the type, and to the browser in which a person has agreed on our page. The
-// plugin's reply to the request that registers has the service's address as authorization_url.
+// plugin's reply to the request that registers has the service's address as authorization_url, with the state in its query.
 func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, state string, callback Callback, extra ...any) error {
 	if len(state) < minState || len(state) > maxState {
 		return fmt.Errorf("a state must have between %d and %d bytes", minState, maxState)
@@ -98,7 +97,6 @@ func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, s
 		}
 		return fmt.Errorf("keeping the state of an authorization: %w", err)
 	}
-	attemptsOf(ctx).add(authType, userUUID, state)
 	if callback != nil {
 		h.keepClosure(digest, &closure{callback, extra, time.Now().Add(pendingTime)})
 	}
@@ -250,42 +248,8 @@ func (h *Host) keepClosure(digest [sha256.Size]byte, added *closure) {
 //
 // Knowing the state allows only to open the page. A person who agrees in several browsers is let back into the last.
 
-// attempts are the states registered while a plugin served one request.
-type attempts struct {
-	mu    sync.Mutex
-	state map[[2]string]string // by type and user
-}
-
-type attemptsKey struct{}
-
-func withAttempts(ctx context.Context) (context.Context, *attempts) {
-	a := &attempts{state: map[[2]string]string{}}
-	return context.WithValue(ctx, attemptsKey{}, a), a
-}
-
-// attemptsOf returns nil outside a plugin's request.
-func attemptsOf(ctx context.Context) *attempts {
-	a, _ := ctx.Value(attemptsKey{}).(*attempts)
-	return a
-}
-
-func (a *attempts) add(authType, user, state string) {
-	if a != nil {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.state[[2]string{authType, user}] = state
-	}
-}
-
-func (a *attempts) of(l *Link) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.state[[2]string{l.Type, l.UserUUID}]
-}
-
-// throughPage stores the authorization_url of a plugin's reply with the state, and returns our page's address instead. The state
-// is the one that was registered meanwhile, or the one in the address.
-func (h *Host) throughPage(ctx context.Context, l *Link, begun *attempts, answer any) (any, error) {
+// throughPage stores the authorization_url of a plugin's reply with the state in its query, and returns our page's address instead.
+func (h *Host) throughPage(ctx context.Context, l *Link, answer any) (any, error) {
 	text, err := rest.Marshal(answer)
 	if err != nil {
 		return nil, err
@@ -299,10 +263,7 @@ func (h *Host) throughPage(ctx context.Context, l *Link, begun *attempts, answer
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return nil, fmt.Errorf("the plugin %s answered an authorization_url that is no web address", l.Type)
 	}
-	state := begun.of(l)
-	if state == "" {
-		state = u.Query().Get("state")
-	}
+	state := u.Query().Get("state")
 	by, err := h.rights.Vouchers(ctx, h.db, l.request.Principal(), l.UserUUID)
 	if err != nil {
 		return nil, err

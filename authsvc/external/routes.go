@@ -167,12 +167,11 @@ func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route
 			return nil, err
 		}
 	}
-	ctx, begun := withAttempts(ctx)
 	answer, err := route.Handle(ctx, l, body)
 	if err != nil {
 		return nil, err
 	}
-	if answer, err = h.throughPage(ctx, l, begun, answer); err != nil || route.Method != http.MethodPost {
+	if answer, err = h.throughPage(ctx, l, answer); err != nil || route.Method != http.MethodPost {
 		return answer, err
 	}
 	return answer, l.auditBegun(ctx)
