@@ -5,9 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -50,9 +50,8 @@ type FirstStart struct {
 // Bootstrap creates, once in the life of a database, this installation's identity, the master tenant, and the first
 // administrator. Ten nodes may call it at once: one of them creates them. Afterwards it changes nothing, whatever Admin says.
 //
-// A generated password concerns the database and a file: it is written beside File first, then committed, then renamed. If the
-// process dies before the commit, nothing exists and the next start begins anew; if it dies after the commit, the next start
-// renames the file.
+// A generated password is in File before it is committed. Whoever finds the file there takes its password: a start after one that was
+// interrupted, and other nodes that begin in the same folder.
 func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 	server, err := s.serverUUID(ctx)
 	var first FirstStart
@@ -68,9 +67,6 @@ func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 		return FirstStart{}, fmt.Errorf("setting up the authentication service: %w", err)
 	}
 	s.server.Store(&server)
-	if err := s.settleCredentials(ctx, a.File); err != nil {
-		return first, err
-	}
 	s.kept.mu.Lock()
 	s.kept.file = a.File
 	s.kept.mu.Unlock()
@@ -93,11 +89,10 @@ func (s *Service) firstStart(ctx context.Context, a Admin) (first FirstStart, er
 	}
 	password := a.Password
 	if password == "" {
-		password = rand.Text()
-		first.Password = password
-		if err := writePending(a, password); err != nil {
-			return first, err
+		if password, err = a.generate(); err != nil {
+			return first, fmt.Errorf("writing the administrator's credentials: %w", err)
 		}
+		first.Password = password
 	}
 	hash, err := s.hasher.Hash(ctx, password)
 	if err != nil {
@@ -172,58 +167,31 @@ func (s *Service) createFirst(ctx context.Context, username, key, hash string) (
 	return created, err
 }
 
-// pendingEnding ends the names of the files that a first start writes before it commits. Each file has a unique name, so that
-// processes that share a folder do not write into each other's files.
-const pendingEnding = ".new"
+// maxCredentials is the largest file of credentials, in bytes.
+const maxCredentials = 1 << 10
 
-// writePending writes a generated password to a new file beside a.File, mode 0600.
-func writePending(a Admin, password string) error {
-	content := fmt.Appendf(nil, "username: %s\npassword: %s\n", a.Username, password)
-	if _, err := private.Temp(filepath.Dir(a.File), filepath.Base(a.File)+".*"+pendingEnding, content); err != nil {
-		return fmt.Errorf("writing the administrator's credentials: %w", err)
-	}
-	return nil
-}
-
-// settleCredentials settles the pending files of first starts, this one's and interrupted ones: the file with the administrator's
-// password becomes file, the others are removed.
-func (s *Service) settleCredentials(ctx context.Context, file string) error {
-	entries, err := os.ReadDir(filepath.Dir(file))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("looking for unfinished credentials: %w", err)
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), filepath.Base(file)+".") || !strings.HasSuffix(e.Name(), pendingEnding) {
-			continue
+// generate returns the password of a.File, which it makes if there is none of this administrator, mode 0600.
+func (a Admin) generate() (string, error) {
+	for {
+		password := rand.Text()
+		err := private.Create(a.File, fmt.Appendf(nil, "username: %s\npassword: %s\n", a.Username, password))
+		if !errors.Is(err, fs.ErrExist) {
+			return password, err
 		}
-		pending := filepath.Join(filepath.Dir(file), e.Name())
-		if err := s.settle(ctx, pending, file); err != nil && !errors.Is(err, os.ErrNotExist) { // another process was quicker
-			return fmt.Errorf("settling the administrator's credentials: %w", err)
+		text, err := private.Read(a.File, maxCredentials)
+		if c := parseCredentials(text); err == nil && c.login == a.Username && c.password != "" {
+			return c.password, nil
+		}
+		if err := os.Remove(a.File); err != nil && !errors.Is(err, fs.ErrNotExist) { // another installation's, or others could read it
+			return "", err
 		}
 	}
-	return nil
 }
 
-func (s *Service) settle(ctx context.Context, pending, file string) error {
-	c, err := readCredentials(pending)
-	if err != nil {
-		return err
-	}
-	_, err = s.authenticate(ctx, c)
-	if e := apierr.As(err); e != nil && e.Kind == apierr.Unauthorized {
-		return os.Remove(pending)
-	}
-	if err != nil { // it is unknown whose password it is
-		return err
-	}
-	return os.Rename(pending, file)
-}
-
-// readCredentials reads a file that writePending has written.
-func readCredentials(file string) (credentials, error) {
-	text, err := os.ReadFile(file) //nolint:gosec // below the data folder
+// parseCredentials reads what generate has written.
+func parseCredentials(text []byte) credentials {
 	name, password, _ := strings.Cut(string(text), "\n")
-	return credentials{strings.TrimPrefix(name, "username: "), strings.TrimPrefix(strings.TrimSuffix(password, "\n"), "password: ")}, err
+	return credentials{strings.TrimPrefix(name, "username: "), strings.TrimPrefix(strings.TrimSuffix(password, "\n"), "password: ")}
 }
 
 // keptCredentials is the file with the first administrator's password, kept as long as the password is valid.
@@ -246,13 +214,13 @@ func (s *Service) dropStaleCredentials(ctx context.Context) error {
 	if s.kept.file == "" {
 		return nil
 	}
-	c, err := readCredentials(s.kept.file)
+	text, err := os.ReadFile(s.kept.file)
 	if errors.Is(err, os.ErrNotExist) {
 		s.kept.user, s.kept.hash = "", ""
 		return nil
 	}
 	if err == nil {
-		err = s.dropIfStale(ctx, c)
+		err = s.dropIfStale(ctx, parseCredentials(text))
 	}
 	if err != nil {
 		return fmt.Errorf("comparing %s with the database: %w", s.kept.file, err)

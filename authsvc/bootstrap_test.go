@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/postgres"
@@ -225,11 +224,11 @@ func TestBootstrapInterrupted(t *testing.T) {
 					t.Fatalf("%v", err)
 				}
 				left := files(t, folder)
-				if len(left) != 1 || !strings.HasPrefix(left[0], "admin-credentials.") {
+				if len(left) != 1 || left[0] != "admin-credentials" {
 					t.Fatalf("the crash left %q", left)
 				}
 				if info, err := os.Stat(filepath.Join(folder, left[0])); err != nil || info.Mode() != 0o600 {
-					t.Errorf("the pending file: %v, %v", info, err)
+					t.Errorf("the file: %v, %v", info, err)
 				}
 				// A start that cannot tell whose password it is keeps the file.
 				if _, err := newNode(t, unreachable{}, nil).svc.Bootstrap(t.Context(), admin); !errors.Is(err, store.ErrUnavailable) {
@@ -251,8 +250,7 @@ func TestBootstrapInterrupted(t *testing.T) {
 					for n, _ := busy.svc.Hashing(); n < places; n, _ = busy.svc.Hashing() {
 						continue
 					}
-					_, err := busy.svc.Bootstrap(t.Context(), admin)
-					if e := apierr.As(err); e == nil || e.Kind != apierr.TooMany {
+					if _, err := busy.svc.Bootstrap(t.Context(), admin); err != nil {
 						t.Errorf("while all places are taken: %v", err)
 					}
 					cancel()
@@ -274,6 +272,33 @@ func TestBootstrapInterrupted(t *testing.T) {
 					t.Errorf("left over: %q", now)
 				}
 			})
+		})
+	}
+}
+
+// A file of another administrator, or one that others could read, is replaced.
+func TestBootstrapReplacesCredentials(t *testing.T) {
+	for name, other := range map[string]struct {
+		text string
+		mode fs.FileMode
+	}{
+		"of another administrator": {"username: root\npassword: an old one\n", 0o600},
+		"that others could read":   {"username: admin\npassword: an old one\n", 0o644},
+		"without a password":       {"username: admin\n", 0o600},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newNode(t, storetest.SQLite(t), nil)
+			file := filepath.Join(t.TempDir(), "admin-credentials")
+			if err := os.WriteFile(file, []byte(other.text), other.mode); err != nil {
+				t.Fatal(err)
+			}
+			first, err := s.svc.Bootstrap(t.Context(), authsvc.Admin{Username: "admin", File: file})
+			if err != nil || !first.Created || first.Password == "an old one" {
+				t.Fatalf("%+v, %v", first, err)
+			}
+			if name, password := credentials(t, file); name != "admin" || password != first.Password {
+				t.Errorf("the file is of %s", name)
+			}
 		})
 	}
 }
