@@ -105,7 +105,7 @@ func (s *Service) replaceEmails(ctx context.Context, r *rest.Request, want []adm
 		if err := s.writeEmails(ctx, tx, u.UUID, before, want, by); err != nil {
 			return err
 		}
-		if err := writeLogins(ctx, tx, r, u.UUID); err != nil {
+		if err := writeLogins(ctx, tx, u.UUID); err != nil {
 			return err
 		}
 		if err := keepAdministrator(ctx, tx); err != nil {
@@ -401,7 +401,11 @@ func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Reque
 	if _, err := tx.Exec(ctx, `UPDATE auth_email SET confirmed = true WHERE uuid = $1`, email); err != nil {
 		return "", err
 	}
-	if err := writeLogins(ctx, tx, r, f.UserUUID); err != nil {
+	err = writeLogins(ctx, tx, f.UserUUID)
+	if e := apierr.As(err); e != nil && e.Kind == apierr.Conflict { // it is another user's by now
+		err = unknownEmail(email)
+	}
+	if err != nil {
 		return "", err
 	}
 	return f.Address, audit.Write(ctx, tx, r, audit.Change{

@@ -66,56 +66,17 @@ func TestAnUnconfirmedAddressReservesNothing(t *testing.T) {
 				p.login("boss@example.com", "the boss's own")
 				p.do("POST", "/token", "", "{}", resttest.Basic("boss@example.com", "a stranger's")).Want(401)
 				for _, late := range []string{link, second} {
-					if a := p.do("GET", late, "", ""); a.Status != 401 {
-						t.Errorf("a stranger's link still does something: %d %s", a.Status, a.Body)
-					}
+					p.do("GET", late, "", "").Refused(404, "unknown-email")
 				}
-				left := p.do("GET", "/users/"+mallory, admin, "", resttest.In(tenant)).Want(200)
-				if !strings.Contains(left.Body, `"address":"mallory@example.com","main":true`) || strings.Contains(strings.ToLower(left.Body), "boss@") {
-					t.Errorf("the stranger has %s", left.Body)
-				}
-				if lost := p.do("GET", "/audit?resource=users/emails&object="+mallory+"&order=id&direction=desc", admin, "", resttest.In(tenant)).List(); lost.Filtered != 2 ||
-					!strings.Contains(fmt.Sprint(lost.Items[0]["before"]), "boss@") || strings.Contains(fmt.Sprint(lost.Items[0]["after"]), "boss@") {
-					t.Errorf("the audit has %v", lost.Items)
-				}
+				p.login("boss@example.com", "the boss's own")
+				p.do("POST", "/token", "", "{}", resttest.Basic("boss@example.com", "a stranger's")).Want(401)
 				// A confirmed address, or a name, is taken.
 				p.do("POST", "/users/register", "", `{"password":"a stranger's",`+boss).Refused(409, "conflict")
+				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"mallory@example.com","main":true}]}`, resttest.In(tenant)).Want(200)
 				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true}]}`, resttest.In(tenant)).Refused(409, "conflict")
 			})
 		})
 	}
-}
-
-// Who loses a claim learns who has taken the address only if that is somebody of their own tenant, or above it.
-func TestALostClaimDoesNotTellWhoTookIt(t *testing.T) {
-	each(t, func(t *testing.T, db store.DB) {
-		p := newPost(t, db, mailtest.Options{})
-		admin := p.admin()
-		acme := p.tenant(admin, "acme")
-		clerk := p.do("POST", "/users", admin, `{"username":"clerk","password":"x"}`, resttest.In(acme)).Want(200).Text("uuid")
-		policy := p.do("POST", "/policies", admin, `{"name":"clerks","acl":["auth.users.#"]}`).Want(200).Text("uuid")
-		p.do("PUT", "/users/"+clerk+"/policies/"+policy, admin, "").Want(204)
-		adminUUID := p.do("GET", "/users?username=admin", admin, "").List().Items[0]["uuid"]
-		for name, c := range map[string]struct {
-			token string
-			actor any
-		}{
-			"boss": {p.login("clerk", "x"), nil},
-			"head": {admin, adminUUID},
-		} {
-			mallory, of, _ := p.register("mallory of "+name, name+"@example.com")
-			made := p.do("POST", "/users", c.token, `{"password":"x","email_address":"`+name+`@example.com"}`).Want(200).Text("uuid")
-			last := "&order=id&direction=desc&limit=1"
-			lost := p.do("GET", "/audit?object="+mallory+last, admin, "").List().Items[0]
-			if lost["tenant_uuid"] != of || lost["actor_uuid"] != c.actor || (lost["session_uuid"] == nil) != (c.actor == nil) {
-				t.Errorf("%s: the audit of who lost it has %v", name, lost)
-			}
-			// The entry of the one who took it says who that was, for those who may read both.
-			if took := p.do("GET", "/audit?resource=users&object="+made+last, admin, "").List().Items[0]; took["actor_uuid"] == nil || took["request_id"] != lost["request_id"] {
-				t.Errorf("%s: the audit of who took it has %v", name, took)
-			}
-		}
-	})
 }
 
 // A stranger's username is never somebody else's address, however the at sign is written.
@@ -163,7 +124,7 @@ func TestOneConfirmsAnAddress(t *testing.T) {
 		if won != 1 {
 			t.Errorf("%d have confirmed one address", won)
 		}
-		n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_email WHERE lower(address) = 'boss@example.com'`)
+		n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_email WHERE confirmed AND lower(address) = 'boss@example.com'`)
 		if err != nil || n != 1 {
 			t.Errorf("%d accounts have it, %v", n, err)
 		}

@@ -149,7 +149,7 @@ func (s *Service) createRegistered(ctx context.Context, tx store.Conn, r *rest.R
 			return err
 		}
 	}
-	if err := writeLogins(ctx, tx, r, u.UUID); err != nil {
+	if err := writeLogins(ctx, tx, u.UUID); err != nil {
 		return err
 	}
 	return firstError(audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, After: u}),

@@ -14,7 +14,6 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -266,7 +265,7 @@ func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Chang
 		}
 	}
 	if old == nil || different(old.Username, u.Username) {
-		return writeLogins(ctx, c, change.Request, u.UUID)
+		return writeLogins(ctx, c, u.UUID)
 	}
 	return nil
 }
@@ -302,9 +301,9 @@ func saveNewUser(ctx context.Context, c store.Conn, change *crud.Change[User], b
 }
 
 // writeLogins replaces the logins of a user: the username, and the confirmed addresses. An address that is also the user's own
-// username is one login. An unconfirmed address is no login: the first user who confirms it gets it. What others lose by that is
-// in the audit, as the request's work.
-func writeLogins(ctx context.Context, c store.Conn, r *rest.Request, user string) error {
+// username is one login. An unconfirmed address is no login, and any number of users may have it: the first who confirms it gets it, and the
+// others' links are refused from then on. A new one that is another user's login is refused at once.
+func writeLogins(ctx context.Context, c store.Conn, user string) error {
 	username, err := store.Get[*string](ctx, c, `SELECT username FROM auth_user WHERE uuid = $1`, user)
 	if err != nil {
 		return err
@@ -314,14 +313,12 @@ func writeLogins(ctx context.Context, c store.Conn, r *rest.Request, user string
 	}
 	mine := ""
 	if username != nil {
-		_, key, err := checkName("username", *username)
-		if err != nil {
+		if _, mine, err = checkName("username", *username); err != nil {
 			return err
 		}
-		if err := addLogin(ctx, c, r, "username", key, user, nil); err != nil {
+		if err := addLogin(ctx, c, "username", mine, user, nil); err != nil {
 			return err
 		}
-		mine = key
 	}
 	emails, err := emailsOf(ctx, c, user)
 	if err != nil {
@@ -332,15 +329,16 @@ func writeLogins(ctx context.Context, c store.Conn, r *rest.Request, user string
 		if err != nil {
 			return err
 		}
-		if _, err := c.Exec(ctx, `UPDATE auth_email SET login = $2 WHERE uuid = $1`, e.UUID, key); err != nil {
-			return err
-		}
+		fresh, err := c.Exec(ctx, `UPDATE auth_email SET login = $2 WHERE uuid = $1 AND login IS NULL`, e.UUID, key)
 		switch {
-		case key == mine:
+		case err != nil || key == mine:
 		case e.Confirmed:
-			err = addLogin(ctx, c, r, "email_address", key, user, &e.UUID)
-		default:
-			err = claimLogin(ctx, c, "email_address", key, user)
+			err = addLogin(ctx, c, "email_address", key, user, &e.UUID)
+		case fresh > 0:
+			var n int
+			if n, err = store.Get[int](ctx, c, `SELECT count(*) FROM auth_login WHERE login = $1`, key); err == nil && n > 0 {
+				err = loginTaken("email_address", nil)
+			}
 		}
 		if err != nil {
 			return err
@@ -349,66 +347,13 @@ func writeLogins(ctx context.Context, c store.Conn, r *rest.Request, user string
 	return nil
 }
 
-// addLogin takes a login, which belongs to one user in the whole installation. Others who have claimed it lose their claims.
-func addLogin(ctx context.Context, c store.Conn, r *rest.Request, field, key, user string, email *string) error {
-	if err := dropClaims(ctx, c, r, key, user); err != nil {
-		return err
-	}
+// addLogin takes a login, which belongs to one user in the whole installation.
+func addLogin(ctx context.Context, c store.Conn, field, key, user string, email *string) error {
 	_, err := c.Exec(ctx, `INSERT INTO auth_login (login, user_uuid, email_uuid) VALUES ($1, $2, $3)`, key, user, email)
 	if store.IsConstraint(err, store.Unique) {
 		return loginTaken(field, err)
 	}
 	return err
-}
-
-// claimLogin refuses an unconfirmed address that is another user's login. It takes nothing, so any number of users may claim one
-// address.
-func claimLogin(ctx context.Context, c store.Conn, field, key, user string) error {
-	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_login l LEFT JOIN auth_email e ON e.uuid = l.email_uuid
-		WHERE l.login = $1 AND l.user_uuid <> $2 AND (l.email_uuid IS NULL OR e.confirmed)`, key, user)
-	if err == nil && n > 0 {
-		err = loginTaken(field, nil)
-	}
-	return err
-}
-
-// dropClaims deletes the unconfirmed addresses of other users that equal this login: they can never be confirmed any more. Each
-// other user has one at most.
-func dropClaims(ctx context.Context, c store.Conn, r *rest.Request, key, user string) error {
-	type claim struct {
-		UUID       string `db:"uuid"`
-		UserUUID   string `db:"user_uuid"`
-		TenantUUID string `db:"tenant_uuid"`
-	}
-	claims, err := store.Select[claim](ctx, c, `SELECT e.uuid, e.user_uuid, u.tenant_uuid FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid
-		WHERE NOT e.confirmed AND e.user_uuid <> $2 AND (e.login = $1 OR e.uuid IN (SELECT email_uuid FROM auth_login WHERE login = $1))
-		ORDER BY e.uuid`, key, user)
-	if err != nil {
-		return err
-	}
-	for _, lost := range claims {
-		before, err := emailsOf(ctx, c, lost.UserUUID)
-		if err != nil {
-			return err
-		}
-		if err := dropClaim(ctx, c, lost.UserUUID, lost.UUID); err != nil {
-			return err
-		}
-		after, err := emailsOf(ctx, c, lost.UserUUID)
-		if err != nil {
-			return err
-		}
-		stranger, err := isStranger(ctx, c, r.Principal(), lost.TenantUUID)
-		if err != nil {
-			return err
-		}
-		if err := audit.Write(ctx, c, r, audit.Change{
-			Tenant: lost.TenantUUID, Resource: "users/emails", Object: lost.UserUUID, Before: before, After: after, Stranger: stranger,
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // unchangedUser refuses if If-Match says that the client has read another version of a user.
@@ -418,28 +363,6 @@ func (s *Service) unchangedUser(ctx context.Context, tx store.Conn, r *rest.Requ
 		return err
 	}
 	return s.users.Unchanged(ctx, tx, r, scope, user)
-}
-
-// isStranger reports whether a caller is of a tenant that is neither this one nor above it.
-func isStranger(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID string) (bool, error) {
-	if p == nil || p.Affiliation == nil {
-		return true, nil
-	}
-	within, err := tenant.Within(ctx, c, tenantUUID, p.TenantUUID)
-	return !within, err
-}
-
-// dropClaim deletes a user's address. If it was the main one, another becomes that.
-func dropClaim(ctx context.Context, c store.Conn, user, email string) error {
-	if err := vouch(ctx, c, user, vouchEmail(email), nil); err != nil {
-		return err
-	}
-	if _, err := c.Exec(ctx, `DELETE FROM auth_email WHERE uuid = $1`, email); err != nil {
-		return err
-	}
-	_, err := c.Exec(ctx, `UPDATE auth_email SET main = true WHERE NOT EXISTS (SELECT 1 FROM auth_email m WHERE m.user_uuid = $1 AND m.main)
-		AND uuid = (SELECT uuid FROM auth_email WHERE user_uuid = $1 ORDER BY confirmed DESC, address LIMIT 1)`, user)
-	return err
 }
 
 // loginTaken returns an error that says only that a login is taken.

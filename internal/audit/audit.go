@@ -38,16 +38,13 @@ type Change struct {
 	Title string
 	// Before and After are the object as its API shows it; nil before it was created and after it was deleted.
 	Before, After any
-	// Stranger leaves out who did it: a user of a tenant that readers of the entry may know nothing of. The request's other entries, which
-	// are in that tenant, have the same request_id.
-	Stranger bool
 }
 
 // Write adds a row to the audit, with the caller and the request, at once or to the batch of ctx. It omits fields that hold secrets
 // from both pictures.
 func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error {
 	var actor, session *string
-	if p := r.Principal(); p != nil && !c.Stranger {
+	if p := r.Principal(); p != nil {
 		actor, session = known(p.UserUUID), known(p.SessionUUID)
 	}
 	return write(ctx, tx, []any{actor, session, r.HTTP.Header.Get(rest.RequestIDHeader), cmp.Or(c.Service, r.Service().Name), r.Op().ID}, c)
