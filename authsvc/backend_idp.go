@@ -2,12 +2,12 @@ package authsvc
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -98,83 +98,60 @@ func (s *Service) changeMethod(ctx context.Context, r *rest.Request, users []str
 	}
 	return s.engine.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		scope, err := tenant.Of(ctx, tx, r)
-		if err != nil {
-			return err
-		}
-		var gone []forget
 		for _, user := range users {
-			changed, err := s.changeMethodOf(ctx, tx, r, scope, user, method)
-			if err != nil {
-				return err
-			}
-			if changed {
-				gone = append(gone, forgetUser(user))
+			if err == nil {
+				err = s.changeMethodOf(ctx, tx, r, scope, user, method)
 			}
 		}
-		if len(gone) == 0 {
-			return nil
-		}
-		if len(gone) > maxForgets {
-			gone = []forget{forgetAll()}
-		}
-		return firstError(keepAdministrator(ctx, tx), s.announce(ctx, tx, gone...))
+		return err
 	})
 }
 
-// changeMethodOf changes one user's method. Changing how a user logs in is acting on that user.
-func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Request, scope, user, method string) (changed bool, err error) {
-	type row struct {
-		TenantUUID string `db:"tenant_uuid"`
-		Method     string `db:"authentication_method"`
+// changeMethodOf changes one user's method, as a PUT of the user would.
+func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Request, scope, user, method string) error {
+	found, err := s.users.Select(ctx, tx, "uuid = $1 AND "+tenant.Below("tenant_uuid", "$2"), user, scope)
+	if err == nil && len(found) == 0 {
+		err = unknownUser(user)
 	}
-	old, err := store.Get[row](ctx, tx, `SELECT tenant_uuid, authentication_method FROM auth_user WHERE uuid = $1 AND `+
-		tenant.Below("tenant_uuid", "$2"), user, scope)
-	if err != nil {
-		return false, missing(err, unknownUser(user))
+	if err := firstError(err, notDeniedOf(r.Principal(), user, "update")); err != nil {
+		return err
 	}
-	if err := firstError(notDeniedOf(r.Principal(), user, "update"), s.mayActOn(ctx, tx, r.Principal(), user)); err != nil {
-		return false, err
+	if err := firstError(s.mayActOn(ctx, tx, r.Principal(), user), s.users.Unchanged(ctx, tx, r, scope, user), loadEmails(ctx, tx, found)); err != nil {
+		return err
 	}
-	if err := s.users.Unchanged(ctx, tx, r, scope, user); err != nil {
-		return false, err
-	}
+	old := found[0]
 	if r.HTTP.Method == http.MethodDelete {
-		for _, backend := range s.backendsOf(method) {
-			n, err := forgetEntry(ctx, tx, oneUser(user), backend)
-			if err != nil {
-				return false, err
-			}
-			changed = changed || n > 0
+		if err := s.forgetEntriesOf(ctx, tx, r, old, method); err != nil || old.AuthenticationMethod != method {
+			return err
 		}
-		if old.Method != method && !changed {
-			return false, nil
-		}
-		if old.Method == method {
-			method = "default"
-		} else {
-			method = old.Method
-		}
+		method = "default"
 	}
-	if method == old.Method && !changed {
-		return false, nil
+	if old.AuthenticationMethod == method {
+		return nil
 	}
-	if _, err := tx.Exec(ctx, `UPDATE auth_user SET authentication_method = $2 WHERE uuid = $1`, user, method); err != nil {
-		return false, fmt.Errorf("changing a user's authentication method: %w", err)
-	}
-	if method != old.Method {
-		by, err := vouchersBy(ctx, tx, r.Principal(), user)
-		if err != nil {
-			return false, err
-		}
-		if err := vouchForMethod(ctx, tx, user, method, by); err != nil {
-			return false, err
-		}
-	}
-	return true, audit.Write(ctx, tx, r, audit.Change{
-		Tenant: old.TenantUUID, Resource: "users", Object: user,
-		Before: map[string]any{"uuid": user, "authentication_method": old.Method},
-		After:  map[string]any{"uuid": user, "authentication_method": method},
+	change := &crud.Change[User]{Request: r, Tenant: old.TenantUUID, Old: old}
+	return s.users.Update(ctx, tx, change, func(u *User) error {
+		u.AuthenticationMethod = method
+		return nil
 	})
+}
+
+// forgetEntriesOf forgets which entry of a method's backends a user is, and ends the sessions that have begun by it.
+func (s *Service) forgetEntriesOf(ctx context.Context, tx store.Conn, r *rest.Request, u *User, method string) error {
+	forgotten := int64(0)
+	for _, backend := range s.backendsOf(method) {
+		n, err := forgetEntry(ctx, tx, oneUser(u.UUID), backend)
+		if err != nil {
+			return err
+		}
+		forgotten += n
+	}
+	if forgotten == 0 {
+		return nil
+	}
+	picture := map[string]any{"uuid": u.UUID, "authentication_method": u.AuthenticationMethod}
+	return firstError(s.announce(ctx, tx, forgetUser(u.UUID)),
+		audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, Before: picture, After: picture}))
 }
 
 func unknownUser(uuid string) error {
