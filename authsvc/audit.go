@@ -143,7 +143,7 @@ func loadActors(ctx context.Context, c store.Conn, entries []*AuditEntry) error 
 		Name *string `db:"name"`
 	}
 	actors, err := store.Select[actor](ctx, c, `
-		SELECT u.uuid, coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main)) AS name
+		SELECT u.uuid, coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main AND e.confirmed)) AS name
 		FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", "$1")+` AND u.uuid IN (`+crud.Placeholders(2, len(args)-1)+`)`, args...)
 	clear(known)
 	for _, a := range actors {
@@ -184,7 +184,8 @@ func (s *Service) saidEntries(ctx context.Context, words []string, add func(any)
 	if reader := principal.FromContext(ctx); reader != nil && reader.Affiliation != nil && len(words) > 0 && reader.Covers("auth.users.*.read") {
 		pattern := "%" + strings.ReplaceAll(likeEscaper.Replace(strings.Join(words, " ")), " ", "%") + "%"
 		conditions = append(conditions, query.Among(s.db, "actor_uuid", `SELECT u.uuid FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", add(reader.TenantUUID))+
-			` AND fold(coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main))) LIKE `+add(pattern)+` ESCAPE '\'`))
+			` AND fold(coalesce(u.username,
+				(SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main AND e.confirmed))) LIKE `+add(pattern)+` ESCAPE '\'`))
 	}
 	for _, a := range s.audited {
 		var actions []string

@@ -305,7 +305,8 @@ func (s *Service) previewTenant(ctx context.Context, c store.Conn, change *crud.
 		return nil, err
 	}
 	out.LoggedIn, err = store.Select[loggedIn](ctx, c, `
-		SELECT u.uuid, coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main)) AS username, count(*) AS sessions`+
+		SELECT u.uuid, coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main AND e.confirmed)) AS username,
+			count(*) AS sessions`+
 		live+` GROUP BY u.uuid, u.username ORDER BY u.username, u.uuid LIMIT 100`, t.UUID)
 	return out, err
 }
