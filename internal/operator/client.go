@@ -63,32 +63,31 @@ func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastR
 // Call sends a request to a path of the server, and reads the answer into a value unless that is nil. A body that is text is CSV; every
 // other one is sent as JSON. The error is a RefusedError if the server refuses.
 func (c *Client) Call(ctx context.Context, method, path string, body, into any) error {
-	_, err := c.exchange(ctx, method, path, body, into)
-	return err
+	return c.exchange(ctx, method, path, body, into)
 }
 
 // CallOnce is Call of a POST that the server does once, however often it is sent with the same key, for a day.
 func (c *Client) CallOnce(ctx context.Context, path, key string, body, into any) error {
-	_, err := c.exchange(ctx, http.MethodPost, path, body, into, func(r *http.Request) { r.Header.Set("Idempotency-Key", key) })
-	return err
+	return c.exchange(ctx, http.MethodPost, path, body, into, func(r *http.Request) { r.Header.Set("Idempotency-Key", key) })
 }
 
-// do sends a request to the authentication service. It returns the answer's ETag.
-func (c *Client) do(ctx context.Context, method, path string, body, into any, edits ...func(*http.Request)) (etag string, err error) {
+// do sends a request to the authentication service.
+func (c *Client) do(ctx context.Context, method, path string, body, into any, edits ...func(*http.Request)) error {
 	return c.exchange(ctx, method, prefix+path, body, into, edits...)
 }
 
-func (c *Client) exchange(ctx context.Context, method, path string, body, into any, edits ...func(*http.Request)) (etag string, err error) {
+func (c *Client) exchange(ctx context.Context, method, path string, body, into any, edits ...func(*http.Request)) error {
 	csv, isCSV := body.(string)
 	text := []byte(csv)
 	if !isCSV && body != nil {
+		var err error
 		if text, err = json.Marshal(body); err != nil {
-			return "", err
+			return err
 		}
 	}
 	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, bytes.NewReader(text))
 	if err != nil {
-		return "", err
+		return err
 	}
 	r.Header.Set("Accept", "application/json")
 	if isCSV {
@@ -107,23 +106,23 @@ func (c *Client) exchange(ctx context.Context, method, path string, body, into a
 	}
 	response, err := c.HTTP.Do(r)
 	if err != nil {
-		return "", unreachable(err)
+		return unreachable(err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return "", fmt.Errorf("reading the answer: %w", err)
+		return fmt.Errorf("reading the answer: %w", err)
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
-		return "", refusal(response, answer)
+		return refusal(response, answer)
 	}
 	if into == nil || len(answer) == 0 {
-		return response.Header.Get("ETag"), nil
+		return nil
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return "", fmt.Errorf("the server does not speak this API: %w", err)
+		return fmt.Errorf("the server does not speak this API: %w", err)
 	}
-	return response.Header.Get("ETag"), nil
+	return nil
 }
 
 // unreachable returns the error of a request without an answer, with what to do.
@@ -146,14 +145,10 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string {
 	text := fmt.Sprintf("refused (%d): %s", e.Status, e.Message)
-	switch e.Status {
-	case http.StatusUnauthorized:
-		return text + "; get a token with \"ringfence token add\", and give it with --token-file or RINGFENCE_TOKEN"
-	case http.StatusPreconditionFailed:
-		return text + "; somebody changed it meanwhile: try again"
-	default:
-		return text
+	if e.Status == http.StatusUnauthorized {
+		text += "; get a token with \"ringfence token add\", and give it with --token-file or RINGFENCE_TOKEN"
 	}
+	return text
 }
 
 // maxShown is how much is shown of a refusal that has no message, in bytes.

@@ -71,7 +71,7 @@ var Kinds = []Kind{
 	{
 		Name: "tenant", Plural: "tenants", Key: "name", Verbs: allVerbs,
 		Columns:  []string{"uuid", "name", "slug", "parent_uuid", "domain_names"},
-		Fields:   map[string]Type{"name": Text, "phone": Text, "contact": Text, "default_authentication_method": Text, "domain_names": List, "address": "kept"},
+		Fields:   map[string]Type{"name": Text, "phone": Text, "contact": Text, "default_authentication_method": Text, "domain_names": List},
 		OnCreate: map[string]Type{"slug": Text},
 	},
 	{
@@ -89,7 +89,6 @@ func Find(name string) Kind {
 // settable returns the attributes that can be given, sorted.
 func (k Kind) settable(create bool) map[string]Type {
 	all := maps.Clone(k.Fields)
-	maps.DeleteFunc(all, func(_ string, t Type) bool { return t == "kept" })
 	if create {
 		maps.Copy(all, k.OnCreate)
 	}

@@ -90,13 +90,9 @@ func (c *Client) Show(ctx context.Context, k Kind, name string) (Object, error) 
 	if err != nil {
 		return nil, err
 	}
-	o, _, err := c.get(ctx, k, id)
+	var o Object
+	err = c.do(ctx, http.MethodGet, "/"+k.Plural+"/"+id, nil, &o)
 	return o, err
-}
-
-func (c *Client) get(ctx context.Context, k Kind, id string) (o Object, etag string, err error) {
-	etag, err = c.do(ctx, http.MethodGet, "/"+k.Plural+"/"+id, nil, &o)
-	return o, etag, err
 }
 
 // Changes are what becomes of an object, apart from its attributes. The keys are those of Kind.Links.
@@ -126,7 +122,7 @@ func (c *Client) requests(ctx context.Context, k Kind, changes Changes) ([]reque
 
 func (c *Client) send(ctx context.Context, id string, all []request) error {
 	for _, r := range all {
-		if _, err := c.do(ctx, r.method, fmt.Sprintf(r.format, id, r.other), nil, nil); err != nil {
+		if err := c.do(ctx, r.method, fmt.Sprintf(r.format, id, r.other), nil, nil); err != nil {
 			return fmt.Errorf("%s: %w; what comes before it was done", r.what, err)
 		}
 	}
@@ -147,14 +143,14 @@ func (c *Client) Add(ctx context.Context, k Kind, given []string, password strin
 		return nil, err
 	}
 	var made Object
-	if _, err := c.do(ctx, http.MethodPost, "/"+k.Plural, attributes, &made); err != nil {
+	if err := c.do(ctx, http.MethodPost, "/"+k.Plural, attributes, &made); err != nil {
 		return nil, err
 	}
 	id, _ := made["uuid"].(string)
 	return made, c.send(ctx, id, links)
 }
 
-// Set changes attributes of an object, and keeps the others, unless somebody changes it at the same time.
+// Set changes attributes of an object, and keeps the others.
 func (c *Client) Set(ctx context.Context, k Kind, name string, given []string, changes Changes) (Object, error) {
 	attributes, err := k.parse(given, false)
 	if err != nil {
@@ -171,20 +167,14 @@ func (c *Client) Set(ctx context.Context, k Kind, name string, given []string, c
 	if len(attributes) == 0 && len(links) == 0 {
 		return nil, errors.New("say what to change: <attribute>=<value>, or what to attach")
 	}
-	o, etag, err := c.get(ctx, k, id)
-	if err == nil && len(attributes) > 0 {
-		for field := range k.Fields {
-			if _, ok := attributes[field]; !ok {
-				attributes[field] = o[field]
-			}
+	if len(attributes) == 0 {
+		if err := c.send(ctx, id, links); err != nil {
+			return nil, err
 		}
-		_, err = c.do(ctx, http.MethodPut, "/"+k.Plural+"/"+id, attributes, &o, func(r *http.Request) {
-			if etag != "" {
-				r.Header.Set("If-Match", etag)
-			}
-		})
+		return c.Show(ctx, k, id)
 	}
-	if err != nil {
+	var o Object
+	if err := c.do(ctx, http.MethodPut, "/"+k.Plural+"/"+id, attributes, &o); err != nil {
 		return nil, err
 	}
 	return o, c.send(ctx, id, links)
@@ -202,7 +192,7 @@ func (c *Client) Remove(ctx context.Context, k Kind, name string) (string, error
 			return id, err
 		}
 	}
-	if _, err := c.do(ctx, http.MethodDelete, "/"+k.Plural+"/"+id, nil, nil); err != nil {
+	if err := c.do(ctx, http.MethodDelete, "/"+k.Plural+"/"+id, nil, nil); err != nil {
 		return id, err
 	}
 	if !there { // said only now: it may have been missed in the list, and must have ended all the same
@@ -231,7 +221,7 @@ func (c *Client) Login(ctx context.Context, username, password, code string, sec
 		body["expiration"] = seconds
 	}
 	var answer struct{ Data Object }
-	_, err := c.do(ctx, http.MethodPost, "/token", body, &answer, func(r *http.Request) {
+	err := c.do(ctx, http.MethodPost, "/token", body, &answer, func(r *http.Request) {
 		r.Header.Del("X-Auth-Token")
 		r.SetBasicAuth(username, password)
 	})

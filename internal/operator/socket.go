@@ -35,8 +35,7 @@ func AtSocket(socket, database string) *Client {
 
 // Reach returns an error if the gateway does not answer as one should.
 func (c *Client) Reach(ctx context.Context) error {
-	_, err := c.do(ctx, http.MethodGet, "/tenants?limit=1", nil, &struct{}{})
-	return err
+	return c.do(ctx, http.MethodGet, "/tenants?limit=1", nil, &struct{}{})
 }
 
 type socketTransport struct {
