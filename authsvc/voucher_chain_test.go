@@ -430,3 +430,27 @@ func TestARemoteUserVouchesAsNobody(t *testing.T) {
 		s.do("POST", "/token", "", "{}", resttest.Basic("bob", "planted")).Want(401)
 	})
 }
+
+// Who makes a user need not hold what that user holds over their own things. This is so for those whom they have made alone, and not for those whose
+// password these have set.
+func TestTheMakersMakerIsNoMaker(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		_, policy, first := s.account(admin, "first", "auth.users.create", "auth.users.*.password.update")
+		user := func(name, maker string) string {
+			return s.do("POST", "/users", maker, `{"username":"`+name+`","password":"planted"}`).Want(200).Text("uuid")
+		}
+		given := func(name, user, access string) {
+			p := s.do("POST", "/policies", admin, `{"name":"`+name+`","acl":["`+access+`"]}`).Want(200).Text("uuid")
+			s.do("PUT", "/users/"+user+"/policies/"+p, admin, "").Want(204)
+		}
+		second, third := user("second", first), user("third", admin)
+		s.do("PUT", "/users/"+second+"/policies/"+policy, admin, "").Want(204)
+		s.do("PUT", "/users/"+third+"/password", s.login("second", "planted"), `{"old_password":"planted","new_password":"set"}`).Want(204)
+		s.login("third", "set")
+		given("all", second, "confd.users.#") // the second holds what the third will, and the first does not
+		given("own", third, "confd.users.me.#")
+		s.do("POST", "/token", "", "{}", resttest.Basic("third", "set")).Want(401)
+	})
+}
