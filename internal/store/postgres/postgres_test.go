@@ -201,6 +201,25 @@ func TestCancellingKeepsTheConnection(t *testing.T) {
 	})
 }
 
+// A transaction is undone although its caller has gone: otherwise its connection is lost with it.
+func TestUndoingOutlivesTheCaller(t *testing.T) {
+	db := open(t, storetest.PostgresDSN(t), postgres.Options{MaxConns: 1})
+	before := get[int](t, db, "SELECT pg_backend_pid()")
+	for what, in := range map[string]func(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error{"InTx": db.InTx, "InReadTx": db.InReadTx} {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := in(ctx, func(ctx context.Context, tx store.Conn) error {
+			if _, err := store.Get[int](ctx, tx, "SELECT 1"); err != nil {
+				return err
+			}
+			cancel()
+			return ctx.Err()
+		})
+		if after := get[int](t, db, "SELECT pg_backend_pid()"); !errors.Is(err, context.Canceled) || after != before {
+			t.Errorf("%s: %v, and the connection is another: %t", what, err, after != before)
+		}
+	}
+}
+
 func TestDeadlockRunsAgain(t *testing.T) {
 	db := open(t, storetest.PostgresDSN(t), postgres.Options{})
 	do(t, db, "CREATE TABLE d (id int PRIMARY KEY, n int NOT NULL)")
