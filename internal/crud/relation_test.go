@@ -640,3 +640,28 @@ func TestMistakesInRelationsAreSeenAtOnce(t *testing.T) {
 		mistake(t, want, func() { e.Operations() })
 	}
 }
+
+// What is nested takes the accesses of its own operations, but for a POST, which includes what it makes.
+func TestAccessesOfWhatIsNested(t *testing.T) {
+	eachLibrary(t, func(t *testing.T, l *library) {
+		shelf := l.make("/shelves", "s")
+		nested := object{"name": "n", "books": []any{object{"name": "b"}}}
+		for _, ask := range []struct {
+			held, method, path string
+			status             int
+		}{
+			{"test.shelves.create", "POST", "/shelves", 200},
+			{"test.shelves.*.update", "PUT", shelf + "?recursive=true", 403},
+			{"test.shelves.*.update test.books.create", "PUT", shelf + "?recursive=true", 403},
+			{"test.shelves.# test.books.create", "PUT", shelf + "?recursive=true", 200},
+		} {
+			set, err := acl.Compile(strings.Fields(ask.held))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &principal.Principal{UserUUID: uuid.NewString(), Affiliation: &principal.Affiliation{TenantUUID: l.tenant}, ACL: set}
+			t.Log(ask)
+			resttest.To(t, l.svc, "/api/test", p).Do(ask.method, ask.path, nested).Want(ask.status)
+		}
+	})
+}
