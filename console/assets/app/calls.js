@@ -86,7 +86,8 @@ export const show = async (main) => {
 		return put(main, title, h('p', { class: 'empty' }, text));
 	}
 	let turn = 0,
-		offset = 0;
+		offset = 0,
+		shown = ''; // the answer that the page has: if the next one is the same, a recording goes on
 	const rows = h('div', { 'aria-live': 'polite' }, h('p', { class: 'empty' }, 'Loading…')),
 		pages = h('nav', { class: 'pages', 'aria-label': 'Pages of calls' });
 	const again = () => look(0);
@@ -128,12 +129,14 @@ export const show = async (main) => {
 			await settled(tools);
 			const asks = query();
 			if (!asks) {
+				shown = '';
 				put(pages);
 				put(rows, h('p', { class: 'empty' }, 'Nobody is called so.'));
 				return;
 			}
 			const { data } = await call('GET', path(), { query: { ...asks, limit: size, offset: to } });
-			if (mine !== turn) return;
+			if (mine !== turn || JSON.stringify([to, data]) === shown) return;
+			shown = JSON.stringify([to, data]);
 			offset = to;
 			const last = offset + data.items.length;
 			put(
@@ -152,6 +155,7 @@ export const show = async (main) => {
 			);
 		} catch (problem) {
 			if (mine !== turn) return;
+			shown = '';
 			put(
 				rows,
 				trouble(problem, () => look(to)),
