@@ -85,7 +85,7 @@ func (s *Service) openLDAP(kept *LDAPConfig) (ldap.Config, error) {
 
 func (c *LDAPConfig) config(password string) ldap.Config {
 	return ldap.Config{
-		Host: c.Host, Port: c.Port, ProtocolSecurity: orEmpty(c.ProtocolSecurity),
+		Host: c.Host, Port: c.Port, ProtocolVersion: c.ProtocolVersion, ProtocolSecurity: orEmpty(c.ProtocolSecurity),
 		BindDN: orEmpty(c.BindDN), BindPassword: password, UserBaseDN: c.UserBaseDN, UserLoginAttribute: c.UserLoginAttribute,
 		UserEmailAttribute: c.UserEmailAttribute, SearchFilters: orEmpty(c.SearchFilters),
 	}

@@ -194,6 +194,7 @@ func TestLDAPConfig(t *testing.T) {
 			{"port as text", strings.Replace(`{`+base+`}`, "389", `"389"`, 1), "port"},
 			{"version", `{` + base + `,"protocol_version":4}`, "protocol_version"},
 			{"security", `{` + base + `,"protocol_security":"ssl"}`, "protocol_security"},
+			{"version without StartTLS", `{` + base + `,"protocol_version":2,"protocol_security":"tls"}`, "protocol_version"},
 			{"no DN", strings.Replace(`{`+base+`}`, "ou=people,dc=example", "people", 1), "user_base_dn"},
 			{"attribute", strings.Replace(`{`+base+`}`, `"uid"`, `"u)(id"`, 1), "user_login_attribute"},
 			{"filter", `{` + base + `,"search_filters":"(uid={username}"}`, "search_filters"},

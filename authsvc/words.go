@@ -119,7 +119,7 @@ var docs = map[string]string{
 	"path":                          "The path.",
 	"port":                          "The port.",
 	"protocol_security":             "How the connection is protected: null is not at all, tls is StartTLS, and ldaps is TLS from the beginning.",
-	"protocol_version":              "Kept for clients that set it: version 3 is spoken, as directories expect.",
+	"protocol_version":              "The version of LDAP.",
 	"purpose":                       "What the user is: user is a person, external_api a program, internal a part of the installation.",
 	"read_only":                     "Whether the installation itself needs it, so that nobody may change it.",
 	"reason":                        "The message once more, as a list for clients that expect one.",

@@ -27,6 +27,7 @@ const (
 type Config struct {
 	Host             string // a name or an IP address, which the certificate has to bear
 	Port             int
+	ProtocolVersion  int    // 2 or 3; 0 is 3
 	ProtocolSecurity string // Plain, StartTLS or LDAPS
 
 	// BindDN and BindPassword are the service account. With either of them empty the user binds directly.
@@ -101,6 +102,12 @@ func (c Config) Check() error {
 	add("host", checkHost(c.Host))
 	if c.Port < 1 || c.Port > 65535 {
 		add("port", "must be between 1 and 65535")
+	}
+	switch {
+	case c.ProtocolVersion != 0 && c.ProtocolVersion != 2 && c.ProtocolVersion != 3:
+		add("protocol_version", "must be 2 or 3")
+	case c.ProtocolVersion == 2 && c.ProtocolSecurity == StartTLS:
+		add("protocol_version", `must be 3 when protocol_security is "tls": version 2 cannot start TLS`)
 	}
 	switch c.ProtocolSecurity {
 	case Plain, StartTLS, LDAPS:

@@ -14,7 +14,7 @@ import (
 
 func good() ldap.Config {
 	return ldap.Config{
-		Host: "ldap.example.com", Port: 636, ProtocolSecurity: ldap.LDAPS,
+		Host: "ldap.example.com", Port: 636, ProtocolVersion: 3, ProtocolSecurity: ldap.LDAPS,
 		BindDN: "cn=reader,dc=example,dc=com", BindPassword: "the service's secret",
 		UserBaseDN: "ou=people,dc=example,dc=com", UserLoginAttribute: "uid", UserEmailAttribute: "mail",
 	}
@@ -42,6 +42,10 @@ func TestCheck(t *testing.T) {
 		"long host":               {change: func(c *ldap.Config) { c.Host = long }, fields: []string{"host"}},
 		"port 0":                  {change: func(c *ldap.Config) { c.Port = 0 }, fields: []string{"port"}},
 		"port 65536":              {change: func(c *ldap.Config) { c.Port = 65536 }, fields: []string{"port"}},
+		"version 1":               {change: func(c *ldap.Config) { c.ProtocolVersion = 1 }, fields: []string{"protocol_version"}},
+		"version 4":               {change: func(c *ldap.Config) { c.ProtocolVersion = 4 }, fields: []string{"protocol_version"}},
+		"version 2 over ldaps":    {change: func(c *ldap.Config) { c.ProtocolVersion = 2 }},
+		"version 2 with StartTLS": {change: func(c *ldap.Config) { c.ProtocolVersion, c.ProtocolSecurity = 2, ldap.StartTLS }, fields: []string{"protocol_version"}},
 		"unknown security":        {change: func(c *ldap.Config) { c.ProtocolSecurity = "TLS" }, fields: []string{"protocol_security"}},
 		"NUL in bind DN":          {change: func(c *ldap.Config) { c.BindDN = "cn=a\x00" }, fields: []string{"bind_dn"}},
 		"long bind DN":            {change: func(c *ldap.Config) { c.BindDN = long }, fields: []string{"bind_dn"}},

@@ -174,6 +174,34 @@ func TestSearchFilters(t *testing.T) {
 	}
 }
 
+// TestVersion2 speaks the old version to a server that allows it, and to one that does not.
+func TestVersion2(t *testing.T) {
+	t.Parallel()
+	old := ldaptest.Start(t, ldaptest.WithDirective("allow bind_v2"))
+	for transport, config := range transports(old) {
+		if transport == "StartTLS" {
+			continue // Check refuses it
+		}
+		config.ProtocolVersion = 2
+		for _, c := range []ldap.Config{config, direct(config)} {
+			entry, err := ldap.Authenticate(t.Context(), c, "alice", ldaptest.Password("alice"))
+			if err != nil || entry.ID != ldaptest.AliceUUID {
+				t.Errorf("%s: %+v, %v", transport, entry, err)
+			}
+			_, err = ldap.Authenticate(t.Context(), c, "alice", "wrong")
+			wantRefused(t, err, "")
+		}
+	}
+	config := ldaptest.Start(t).Config()
+	config.ProtocolVersion = 2
+	_, err := ldap.Authenticate(t.Context(), config, "alice", ldaptest.Password("alice"))
+	wantTrouble(t, err, "Protocol Error")
+	config.ProtocolVersion = 0
+	if _, err := ldap.Authenticate(t.Context(), config, "alice", ldaptest.Password("alice")); err != nil {
+		t.Errorf("version 3 by default: %v", err)
+	}
+}
+
 // TestServiceAccount: a problem with the service account is the operator's, and not a refusal of the user.
 func TestServiceAccount(t *testing.T) {
 	t.Parallel()

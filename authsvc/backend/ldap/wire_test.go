@@ -144,7 +144,7 @@ func fake(t *testing.T, answer func(op *ber.Packet) []*ber.Packet) ldap.Config {
 		}
 	})
 	return ldap.Config{
-		Host: ldaptest.Host, Port: port,
+		Host: ldaptest.Host, Port: port, ProtocolVersion: 3,
 		BindDN: ldaptest.ServiceDN, BindPassword: ldaptest.ServicePassword,
 		UserBaseDN: ldaptest.PeopleDN, UserLoginAttribute: "uid", UserEmailAttribute: "mail",
 		Reach: ldaptest.Reach,

@@ -101,7 +101,7 @@ func Start(tb testing.TB, options ...Option) *Server {
 // Config returns the configuration that asks this server in plain text, through its service account.
 func (s *Server) Config() ldap.Config {
 	return ldap.Config{
-		Host: Host, Port: s.Port,
+		Host: Host, Port: s.Port, ProtocolVersion: 3,
 		BindDN: ServiceDN, BindPassword: ServicePassword,
 		UserBaseDN: PeopleDN, UserLoginAttribute: "uid", UserEmailAttribute: "mail",
 		RootCAs: s.RootCAs, Reach: Reach,
