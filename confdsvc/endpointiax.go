@@ -29,11 +29,11 @@ type EndpointIAXRef struct {
 }
 
 // iaxOptions are the options of a section of iax.conf that stands for another system.
-var iaxOptions = optionNames(`
+var iaxOptions = &optionSet{kinds: kinds(optionKind{fault: LoginFault}.called("secret username"), anything.called(`
 	accountcode adsi allow amaflags auth callerid cid_number codecpriority context dbsecret defaultip deny disallow encryption forceencryption
 	forcejitterbuffer fullname immediate inkeys jitterbuffer keyrotate language mailbox mask maxauthreq mohinterpret mohsuggest outkey parkinglot
-	peercontext permit port qualify qualifyfreqnotok qualifyfreqok qualifysmoothing regexten requirecalltoken secret sendani setvar sourceaddress
-	timezone transfer trunk username`)
+	peercontext permit port qualify qualifyfreqnotok qualifyfreqok qualifysmoothing regexten requirecalltoken sendani setvar sourceaddress
+	timezone transfer trunk`))}
 
 const trunkIAX crud.Relation[Trunk, EndpointIAX] = "trunk_endpoint_iax"
 
@@ -61,15 +61,7 @@ func declareEndpointsIAX(e *crud.Engine) {
 			if IsReserved(o.Name) || o.Name == "callnumberlimits" {
 				return apierr.InvalidField("name", "enum", "Must not be the name of a section of the telephone system's own")
 			}
-			if err := o.Options.check("options", iaxOptions); err != nil {
-				return err
-			}
-			for _, name := range []string{"username", "secret"} {
-				if value, _ := o.Options.last(name); LoginFault(value) != "" {
-					return apierr.New(apierr.Invalid, "'options: the %s %s'", name, LoginFault(value)).On("options")
-				}
-			}
-			return nil
+			return o.Options.check("options", iaxOptions)
 		},
 	})
 	declareTrunkEndpoint(e, trunkIAX, "iax_id", func(o *EndpointIAX) any { return o.ID },

@@ -61,7 +61,7 @@ func init() {
 			"codecpriority": "host", "rtcachefriends": "yes", "rtupdate": "yes", "rtignoreregexpire": "yes", "rtautoclear": "no", "pingtime": "20",
 			"lagrqtime": "10", "nochecksums": "no", "autokill": "yes", "calltokenoptional": "0.0.0.0",
 		},
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			yesNoForm.called(`adsi allowfwdownload authdebug delayreject forceencryption forcejitterbuffer iaxcompat jitterbuffer nochecksums rtautoclear rtcachefriends
 				rtignoreregexpire rtupdate shrinkcallerid srvlookup trunktimestamps`),
 			valueForm{`yes|no|[0-9]{1,6}`, "yes, no, or a number of milliseconds"}.called("autokill"),
@@ -81,7 +81,7 @@ func init() {
 			wordForm.called("accountcode mohinterpret mohsuggest parkinglot tos"),
 			never("Asterisk would write numbers into a context by itself", "regcontext"),
 			never("registrations are those of /registers/iax", "register"),
-		),
+		)},
 	})
 	words["/asterisk/iax/general"], words["/asterisk/iax/callnumberlimits"] = "settings of IAX", "limits of calls by IAX"
 	clientIDs["read_asterisk_iax_callnumberlimits"] = "list_asterisk_iax_callnumberlimits"

@@ -66,7 +66,7 @@ var newQueueOptions = [][]string{
 const emptyWord = `(penalty|paused|inuse|ringing|unavailable|invalid|unknown|wrapup)`
 
 // queueOptionKinds are the options that a queue may have. What would run something, or lead calls where the tenant has nothing, is none.
-var queueOptionKinds = kinds(
+var queueOptions = optionSet{kinds: kinds(
 	countForm.called(`announce-frequency announce-position-limit announce-round-seconds maxlen memberdelay min-announce-frequency
 		periodic-announce-frequency retry servicelevel timeout weight wrapuptime`),
 	yesNoForm.called(`autofill random-periodic-announce reportholdtime ringinuse setinterfacevar setqueueentryvar setqueuevar timeoutrestart`),
@@ -87,7 +87,7 @@ var queueOptionKinds = kinds(
 	valueForm{`[a-zA-Z0-9_-]{1,79}`, "the name of a context of the tenant"}.called("context"),
 	never("Asterisk would run what it names", "membergosub membermacro"),
 	never("the rules of queues are made of skill rules", "defaultrule"),
-)
+)}
 
 // complete adds what a new queue has and the client did not send.
 func (o *QueueOptions) complete() {
@@ -107,7 +107,7 @@ func (o *QueueOptions) Option(name string) (string, bool) {
 }
 
 // QueueOptionFault says why a queue cannot have an option, or nothing.
-func QueueOptionFault(name, value string) string { return queueOptionKinds[name].fault(value) }
+func QueueOptionFault(name, value string) string { return queueOptions.fault(name, value) }
 
 // checkQueueOptions refuses what no queue may have, what is there twice, and another tenant's context.
 func checkQueueOptions(ctx context.Context, c store.Conn, change *crud.Change[Queue]) error {
@@ -116,12 +116,11 @@ func checkQueueOptions(ctx context.Context, c store.Conn, change *crud.Change[Qu
 	}
 	o := &change.New.Options
 	for i, pair := range o.V {
-		fault := QueueOptionFault(pair[0], pair[1])
-		if slices.ContainsFunc(o.V[:i], func(before []string) bool { return before[0] == pair[0] }) {
-			fault = "is there twice"
+		if err := queueOptions.refuse("options", pair[0], pair[1]); err != nil {
+			return err
 		}
-		if fault != "" {
-			return apierr.New(apierr.Invalid, "'options: %s' %s", pair[0], fault).On("options")
+		if slices.ContainsFunc(o.V[:i], func(before []string) bool { return before[0] == pair[0] }) {
+			return apierr.New(apierr.Invalid, "'options: %s' is there twice", pair[0]).On("options")
 		}
 		if pair[0] == "context" {
 			if err := notForeign(ctx, c, change.New.TenantUUID, "options", pair[0], pair[1]); err != nil {

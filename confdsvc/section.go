@@ -33,10 +33,8 @@ func (s *Section) section() *Section { return s }
 type asteriskSection struct {
 	// path is where it is, below asterisk/: the file and the section. access is its path in accesses, if that is another.
 	path, access string
-	// kinds are the options by their names.
-	kinds map[string]optionKind
-	// addressed says that the options are named by addresses, which cannot be listed: all of them are of the kind "address".
-	addressed bool
+	optionSet
+
 	// first are the options of a new installation, and needs those that must be sent.
 	first map[string]string
 	needs []string
@@ -44,13 +42,24 @@ type asteriskSection struct {
 	check func(options map[string]string) string
 }
 
+// optionSet are the options that a section may have.
+type optionSet struct {
+	kinds map[string]optionKind
+	// others, if set, says which other names there may be, which cannot be listed: all of these options are of the kind other.
+	others func(name string) bool
+	other  optionKind
+}
+
 // optionKind is what an option may be.
 type optionKind struct {
-	form func() *regexp.Regexp
-	says string // what it must be, in words
-	// never says why an option that Asterisk has cannot be set.
-	never string
+	// fault says why it cannot have a value, or nothing.
+	fault func(value string) string
+	// never says that it cannot have any: such an option is not told as one that may be written.
+	never bool
 }
+
+// optionSets are those of all sections, by their paths below asterisk/, or by the attributes of SIP endpoints that have them.
+var optionSets = map[string]*optionSet{}
 
 // sections are all sections, by their paths.
 var sections = map[string]*asteriskSection{}
@@ -60,7 +69,7 @@ func declareSection[T any, P interface {
 	*T
 	section() *Section
 }](s asteriskSection) {
-	sections[s.path] = &s
+	sections[s.path], optionSets[s.path] = &s, &s.optionSet
 	name := strings.ReplaceAll("asterisk_"+s.path, "/", "_")
 	clientIDs["read_"+name] = "list_" + name
 	helps[reflect.TypeFor[T]().Name()+".options"] = "The options by their names. There may be " + strings.Join(s.names(), ", ") + "."
@@ -112,33 +121,37 @@ func (s *Snapshot) Section(path string) map[string]string {
 	return sections[path].first
 }
 
-// OptionFault says why an option cannot be in the section with a path below asterisk/, or nothing.
-func OptionFault(path, name, value string) string {
-	kind, _ := sections[path].kind(name)
-	return kind.fault(value)
+// OptionFault says why an option cannot be in a section, or nothing. The section is named as in optionSets.
+func OptionFault(section, name, value string) string {
+	if set := optionSets[section]; set != nil {
+		return set.fault(name, value)
+	}
+	return "is of a section that is not here"
 }
 
-// fault says why a value is none of this kind of option, or nothing.
-func (kind optionKind) fault(value string) string {
-	switch {
-	case kind.never != "":
-		return "cannot be set: " + kind.never
-	case kind.form == nil:
-		return "is no option that there is here"
-	case !kind.form().MatchString(value):
-		return "must be " + kind.says
+func (s *optionSet) fault(name, value string) string {
+	if kind, known := s.kind(name); known {
+		return kind.fault(value)
 	}
-	return ""
+	return "is no option of this section"
+}
+
+// refuse refuses an option that may not be written, for the attribute that has it: Asterisk would reject the whole section.
+func (s *optionSet) refuse(field, name, value string) error {
+	if _, known := s.kind(name); !known {
+		return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, name, strings.Join(s.names(), ", ")).On(field)
+	}
+	if fault := s.fault(name, value); fault != "" {
+		return apierr.New(apierr.Invalid, "'%s: %s' %s", field, name, fault).On(field)
+	}
+	return nil
 }
 
 // refuse refuses options that may not be written.
 func (s *asteriskSection) refuse(options map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(options)) {
-		if _, known := s.kind(name); !known {
-			return apierr.New(apierr.Invalid, "'options: invalid variable (%s)' must be one of (%s)", name, strings.Join(s.names(), ", ")).On("options")
-		}
-		if fault := OptionFault(s.path, name, options[name]); fault != "" {
-			return apierr.New(apierr.Invalid, "'options: %s' %s", name, fault).On("options")
+		if err := s.optionSet.refuse("options", name, options[name]); err != nil {
+			return err
 		}
 	}
 	for _, name := range s.needs {
@@ -155,21 +168,18 @@ func (s *asteriskSection) refuse(options map[string]string) error {
 }
 
 // kind returns what an option may be, and whether there is one of that name.
-func (s *asteriskSection) kind(name string) (kind optionKind, known bool) {
-	if s.addressed {
-		if _, err := netip.ParseAddr(name); err != nil || !conf.IsName(name) {
-			return kind, false
-		}
-		name = "address"
+func (s *optionSet) kind(name string) (kind optionKind, known bool) {
+	if s.others != nil && s.others(name) {
+		return s.other, true
 	}
 	kind, known = s.kinds[name]
 	return kind, known
 }
 
 // names returns the options that may be written.
-func (s *asteriskSection) names() (names []string) {
+func (s *optionSet) names() (names []string) {
 	for name, kind := range s.kinds {
-		if kind.never == "" {
+		if !kind.never {
 			names = append(names, name)
 		}
 	}
@@ -191,15 +201,31 @@ var (
 // valueForm is the form of a value.
 type valueForm struct{ form, says string }
 
-// called returns the options with these names, whose values have the form.
-func (o valueForm) called(names string) map[string]optionKind {
+// kind returns the kind of options whose values have the form.
+func (o valueForm) kind() optionKind {
 	form := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + o.form + `)$`) })
+	return optionKind{fault: func(value string) string {
+		if !form().MatchString(value) {
+			return "must be " + o.says
+		}
+		return ""
+	}}
+}
+
+// called returns the options with these names, whose values have the form.
+func (o valueForm) called(names string) map[string]optionKind { return o.kind().called(names) }
+
+// called returns the options with these names, which are of the kind.
+func (kind optionKind) called(names string) map[string]optionKind {
 	all := map[string]optionKind{}
 	for name := range strings.FieldsSeq(names) {
-		all[name] = optionKind{form: form, says: o.says}
+		all[name] = kind
 	}
 	return all
 }
+
+// anything is the kind of options that may have any value.
+var anything = optionKind{fault: func(string) string { return "" }}
 
 // oneOf is the form of one of these values.
 func oneOf(values ...string) valueForm {
@@ -208,11 +234,7 @@ func oneOf(values ...string) valueForm {
 
 // never returns options that Asterisk has, and that cannot be set because of this.
 func never(why, names string) map[string]optionKind {
-	all := map[string]optionKind{}
-	for name := range strings.FieldsSeq(names) {
-		all[name] = optionKind{never: why}
-	}
-	return all
+	return optionKind{fault: func(string) string { return "cannot be set: " + why }, never: true}.called(names)
 }
 
 // kinds joins options.
@@ -222,6 +244,12 @@ func kinds(of ...map[string]optionKind) map[string]optionKind {
 		maps.Copy(all, some)
 	}
 	return all
+}
+
+// isAddress reports whether a section may have an address as the name of an option.
+func isAddress(name string) bool {
+	_, err := netip.ParseAddr(name)
+	return err == nil && conf.IsName(name)
 }
 
 // differentKeys says that two actions have the same keys.

@@ -29,7 +29,7 @@ type (
 func init() {
 	declareSection[PJSIPGlobal](asteriskSection{
 		path: "pjsip/global", first: map[string]string{"endpoint_identifier_order": "auth_username,username,ip"},
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			yesNoForm.called(`all_codecs_on_empty_reinvite allow_sending_180_after_183 disable_multi_domain ignore_uri_user_options
 				mwi_disable_initial_unsolicited norefersub send_contact_status_on_update_registration use_callerid_contact`),
 			countForm.called("contact_expiration_check_interval keep_alive_interval max_initial_qualify_time"),
@@ -50,16 +50,16 @@ func init() {
 			}.called("endpoint_identifier_order"),
 			never("Asterisk would write numbers into a context by itself", "regcontext"),
 			never("what leads out is a trunk", "default_outbound_endpoint"),
-		),
+		)},
 	})
 	declareSection[PJSIPSystem](asteriskSection{
 		path: "pjsip/system", first: map[string]string{},
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			yesNoForm.called("accept_multiple_sdp_answers compact_headers disable_rport disable_tcp_switch follow_early_media_fork"),
 			valueForm{`[1-9][0-9]{2,5}`, "a number of milliseconds from 100, of at most six digits"}.called("timer_b timer_t1"),
 			countForm.called(`taskpool_auto_increment taskpool_idle_timeout taskpool_initial_size taskpool_max_size taskpool_minimum_size
 				threadpool_auto_increment threadpool_idle_timeout threadpool_initial_size threadpool_max_size`),
-		),
+		)},
 	})
 	declareSection[FeaturesGeneral](asteriskSection{
 		path: "features/general",
@@ -67,41 +67,41 @@ func init() {
 			"transferdigittimeout": "5", "pickupexten": "*8", "featuredigittimeout": "1500", "atxfernoanswertimeout": "15", "atxferdropcall": "no",
 			"atxferloopdelay": "10", "atxfercallbackretries": "2",
 		},
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			yesNoForm.called("atxferdropcall"),
 			countForm.called("atxfercallbackretries atxferloopdelay"),
 			positiveForm.called("atxfernoanswertimeout featuredigittimeout transferdialattempts transferdigittimeout"),
 			soundForm.called("pickupfailsound pickupsound recordingfailsound transferinvalidsound transferretrysound xferfailsound xfersound"),
 			keysForm.called("atxferabort atxfercomplete atxferswap atxferthreeway pickupexten"),
-		),
+		)},
 	})
 	declareSection[FeaturesFeaturemap](asteriskSection{
 		path: "features/featuremap", first: map[string]string{"blindxfer": "*1", "disconnect": "*0", "atxfer": "*2"},
 		needs: []string{"atxfer", "blindxfer"}, check: differentKeys,
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			keysForm.called("atxfer blindxfer disconnect"),
 			never("a call is parked by a transfer to the number of a parking lot", "parkcall"),
 			never("these are the keys of togglerecord in the section applicationmap", "automixmon"),
-		),
+		)},
 	})
 	// An applicationmap runs what it names: so the one thing in it has a meaning, and no text of its own.
 	declareSection[FeaturesApplicationmap](asteriskSection{
 		path: "features/applicationmap", first: map[string]string{"togglerecord": "*3"}, needs: []string{"togglerecord"},
-		kinds: valueForm{keysForm.form, keysForm.says + ", alone: which application they start cannot be chosen"}.called("togglerecord"),
+		optionSet: optionSet{kinds: valueForm{keysForm.form, keysForm.says + ", alone: which application they start cannot be chosen"}.called("togglerecord")},
 	})
 	declareSection[QueuesGeneral](asteriskSection{
 		path: "queues/general", access: "queue/general",
 		first: map[string]string{"persistentmembers": "yes", "autofill": "no", "monitor-type": "no", "updatecdr": "no", "shared_lastcall": "yes"},
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			yesNoForm.called(`autofill force_longest_waiting_caller keepstats log_membername_as_agent log-restricted-caller-id
 				negative_penalty_invalid shared_lastcall updatecdr`),
 			oneOf("yes").called("persistentmembers"),
 			oneOf("no", "mixmonitor").called("monitor-type"),
-		),
+		)},
 	})
 	declareSection[RTPGeneral](asteriskSection{
 		path: "rtp/general", first: map[string]string{"rtpstart": "10000", "rtpend": "20000", "stunaddr_reresolve_ttl_0": "yes"}, check: inPorts,
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			yesNoForm.called("icesupport rtpchecksums stun_software_attribute stunaddr_reresolve_ttl_0"),
 			valueForm{`[0-9]{4,5}`, "a port"}.called("rtpend rtpstart"),
 			positiveForm.called("dtmftimeout probation"),
@@ -110,28 +110,28 @@ func init() {
 			oneOf("yes", "no", "seqno").called("strictrtp"),
 			hostForm.called("stunaddr turnaddr"),
 			wordForm.called("turnpassword turnusername"),
-		),
+		)},
 	})
 	declareSection[RTPCandidates](asteriskSection{
-		path: "rtp/ice_host_candidates", first: map[string]string{}, addressed: true,
-		kinds: valueForm{
+		path: "rtp/ice_host_candidates", first: map[string]string{},
+		optionSet: optionSet{others: isAddress, other: valueForm{
 			`[0-9a-fA-F.:]{2,45}(,include_local_address)?`,
 			"the address that is told instead of it, with ,include_local_address behind it if both are told",
-		}.called("address"),
+		}.kind()},
 	})
 	declareSection[HEPGeneral](asteriskSection{
 		path: "hep/general", first: map[string]string{"enabled": "0"},
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			yesNoForm.called("enabled"),
 			valueForm{`(\[[0-9a-fA-F:.]{2,45}\]|[A-Za-z0-9][A-Za-z0-9.-]{0,250}):[0-9]{1,5}`, "a host with a port, such as 192.0.2.1:9061"}.called("capture_address"),
 			valueForm{`[0-9]{1,9}`, "a number of at most nine digits"}.called("capture_id"),
 			wordForm.called("capture_name capture_password"),
 			oneOf("call-id", "channel").called("uuid_type"),
-		),
+		)},
 	})
 	declareSection[ConfbridgeBridge](asteriskSection{
 		path: "confbridge/wazo_default_bridge", first: map[string]string{"type": "bridge"},
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			oneOf("bridge").called("type"),
 			yesNoForm.called("binaural_active enable_events jitterbuffer"),
 			countForm.called("max_members remb_estimated_bitrate remb_send_interval video_update_discard"),
@@ -149,11 +149,11 @@ func init() {
 				"record_conference record_file record_file_append record_file_timestamp"),
 			never("Asterisk would write numbers into a context by itself", "regcontext"),
 			never("this is the profile that others are made from", "template"),
-		),
+		)},
 	})
 	declareSection[ConfbridgeUser](asteriskSection{
 		path: "confbridge/wazo_default_user", first: map[string]string{"type": "user", "dsp_drop_silence": "yes", "talk_detection_events": "yes"},
-		kinds: kinds(
+		optionSet: optionSet{kinds: kinds(
 			oneOf("user").called("type"),
 			yesNoForm.called(`announce_join_leave announce_join_leave_review announce_only_user announce_user_count denoise dsp_drop_silence
 				dtmf_passthrough echo_events end_marked hear_own_join_sound jitterbuffer marked music_on_hold_when_empty quiet send_events
@@ -165,8 +165,9 @@ func init() {
 			never("each conference says so by admin_pin and pin", "admin pin"),
 			never("each conference says so by music_on_hold", "music_on_hold_class"),
 			never("this is the profile that others are made from", "template"),
-		),
+		)},
 	})
+	helps["RTPCandidates.options"] = "The options by the addresses of the machine."
 	clientIDs["read_asterisk_queues_general"] = "list_asterisk_queue_general"
 	clientIDs["update_asterisk_queues_general"] = "update_asterisk_queue_general"
 	words["/asterisk/pjsip/global"] = "settings of SIP"

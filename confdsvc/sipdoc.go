@@ -21,24 +21,14 @@ func init() {
 // declareSIPDoc adds the operation that names the options which sections of pjsip.conf may have.
 func declareSIPDoc(e *crud.Engine) {
 	all := map[string]map[string]SIPOption{}
-	add := func(section string, known map[string]bool) {
+	for section, set := range map[string]*optionSet{
+		"aor": aorOptions, "auth": authOptions, "endpoint": endpointOptions, "identify": identifyOptions, "registration": registrationOptions,
+		"transport": transportOptions, "global": optionSets["pjsip/global"], "system": optionSets["pjsip/system"],
+	} {
 		all[section] = map[string]SIPOption{}
-		for name := range known {
+		for _, name := range set.names() {
 			all[section][name] = SIPOption{name}
 		}
-	}
-	for section, known := range map[string]map[string]bool{
-		"aor": aorOptions, "auth": authOptions, "endpoint": endpointOptions, "identify": identifyOptions, "registration": registrationOptions,
-		"transport": transportOptions,
-	} {
-		add(section, known)
-	}
-	for _, section := range []string{"global", "system"} {
-		known := map[string]bool{}
-		for _, name := range sections["pjsip/"+section].names() {
-			known[name] = true
-		}
-		add(section, known)
 	}
 	e.Add(rest.Operation{
 		Method: http.MethodGet, Path: "/asterisk/pjsip/doc", Access: "confd.asterisk.pjsip.doc.read", ID: "show_pjsip_doc", Tag: "asterisk",

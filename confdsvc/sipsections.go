@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/asterisk/conf"
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -46,22 +45,21 @@ type SIPTemplateRef struct {
 	Label *string `json:"label" readOnly:"true"`
 }
 
-// section is one of the sections: its attribute, its options, and those that it may have.
+// section is one of the sections: its attribute, and its options.
 type section struct {
 	field   string
 	options *SIPOptions
-	known   map[string]bool
 }
 
 func (s *SIPSections) sections() []section {
 	return []section{
-		{"aor_section_options", &s.AOR, aorOptions},
-		{"auth_section_options", &s.Auth, authOptions},
-		{"endpoint_section_options", &s.Endpoint, endpointOptions},
-		{"identify_section_options", &s.Identify, identifyOptions},
-		{"registration_section_options", &s.Registration, registrationOptions},
-		{"registration_outbound_auth_section_options", &s.RegistrationAuth, authOptions},
-		{"outbound_auth_section_options", &s.OutboundAuth, authOptions},
+		{"aor_section_options", &s.AOR},
+		{"auth_section_options", &s.Auth},
+		{"endpoint_section_options", &s.Endpoint},
+		{"identify_section_options", &s.Identify},
+		{"registration_section_options", &s.Registration},
+		{"registration_outbound_auth_section_options", &s.RegistrationAuth},
+		{"outbound_auth_section_options", &s.OutboundAuth},
 	}
 }
 
@@ -148,10 +146,7 @@ func randomPassword() string { return strings.ToLower(rand.Text()) }
 // check runs the checks that need the database. scope is the tenant in which the request acts.
 func (kind sipKind) check(ctx context.Context, c store.Conn, scope string, s *SIPSections) error {
 	for _, section := range s.sections() {
-		if err := section.options.check(section.field, section.known); err != nil {
-			return err
-		}
-		if err := section.options.checkLogins(section.field); err != nil {
+		if err := section.options.check(section.field, optionSets[section.field]); err != nil {
 			return err
 		}
 	}
@@ -199,37 +194,14 @@ func (SIPOptions) JSONSchema() *rest.Schema {
 	return &rest.Schema{Doc: doc, Type: "array", Items: pair, MaxItems: &most, Default: json.RawMessage("[]")}
 }
 
-// extendible are the sections whose options may have any name that begins with @: values that the telephone system keeps for its programs.
-var extendible = []string{"aor_section_options", "endpoint_section_options"}
-
-// check refuses an option that the telephone system does not know in such a section: it would reject the whole section.
-func (o SIPOptions) check(field string, known map[string]bool) error {
+// check refuses an option that a section may not have, for the attribute that has it.
+func (o SIPOptions) check(field string, of *optionSet) error {
 	for _, pair := range o.V {
-		if !known[pair[0]] && (!strings.HasPrefix(pair[0], "@") || !slices.Contains(extendible, field)) {
-			choices := strings.Join(slices.Sorted(maps.Keys(known)), ", ")
-			return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, pair[0], choices).On(field)
+		if err := of.refuse(field, pair[0], pair[1]); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// SIPOptionFault says why an option cannot be in a section of SIP's configuration, such as aor_section_options, or nothing.
-func SIPOptionFault(field, name, value string) string {
-	for _, section := range new(SIPSections).sections() {
-		if section.field != field {
-			continue
-		}
-		o := SIPOptions{}
-		o.V = [][]string{{name, value}}
-		if o.check(field, section.known) != nil {
-			return "is no option of this section"
-		}
-		if name == "username" || name == "password" {
-			return LoginFault(value)
-		}
-		return ""
-	}
-	return "is in no section that there is"
 }
 
 // maxLogin is how many bytes a username and a password have at most in Asterisk's file.
@@ -258,19 +230,6 @@ func (o SIPOptions) NoLogin(section string) string {
 		}
 	}
 	return ""
-}
-
-// checkLogins refuses a username and a password with which nobody could log in.
-func (o SIPOptions) checkLogins(field string) error {
-	for _, pair := range o.V {
-		if pair[0] != "username" && pair[0] != "password" {
-			continue
-		}
-		if fault := LoginFault(pair[1]); fault != "" {
-			return apierr.New(apierr.Invalid, "'%s: the %s %s'", field, pair[0], fault).On(field)
-		}
-	}
-	return nil
 }
 
 // last returns the effective value of an option, and whether there is one.
@@ -309,7 +268,7 @@ func (o SIPOptions) over(own SIPOptions) SIPOptions {
 // The options of each kind of section of pjsip.conf, as Asterisk documents them. A section's type, which is its kind, is not an
 // option.
 var (
-	endpointOptions = optionNames(`
+	endpointOptions = &optionSet{others: isOwn, other: anything, kinds: anything.called(`
 		100rel accept_multiple_sdp_answers accountcode acl aggregate_mwi allow allow_overlap allow_subscribe allow_transfer
 		allow_unauthenticated_options aors asymmetric_rtp_codec auth bind_rtp_to_media_address bundle call_group callerid callerid_privacy
 		callerid_tag codec_prefs_incoming_answer codec_prefs_incoming_offer codec_prefs_outgoing_answer codec_prefs_outgoing_offer
@@ -327,32 +286,35 @@ var (
 		send_history_info send_pai send_rpid set_var srtp_tag_32 stir_shaken stir_shaken_profile sub_min_expiry subscribe_context
 		suppress_moh_on_sendonly suppress_q850_reason_headers t38_bind_udptl_to_media_address t38_udptl t38_udptl_ec t38_udptl_ipv6
 		t38_udptl_maxdatagram t38_udptl_nat tenantid timers timers_min_se timers_sess_expires tone_zone tos_audio tos_video transport
-		trust_connected_line trust_id_inbound trust_id_outbound use_avpf use_ptime user_eq_phone voicemail_extension webrtc`)
-	aorOptions = optionNames(`
+		trust_connected_line trust_id_inbound trust_id_outbound use_avpf use_ptime user_eq_phone voicemail_extension webrtc`)}
+	aorOptions = &optionSet{others: isOwn, other: anything, kinds: anything.called(`
 		authenticate_qualify contact default_expiration mailboxes max_contacts maximum_expiration minimum_expiration outbound_proxy
-		qualify_2xx_only qualify_frequency qualify_timeout remove_existing remove_unavailable support_path voicemail_extension`)
-	authOptions = optionNames(`
-		auth_type md5_cred nonce_lifetime oauth_clientid oauth_secret password password_digest realm refresh_token supported_algorithms_uac
-		supported_algorithms_uas username`)
-	identifyOptions     = optionNames(`endpoint match match_header match_request_uri srv_lookups transport`)
-	registrationOptions = optionNames(`
+		qualify_2xx_only qualify_frequency qualify_timeout remove_existing remove_unavailable support_path voicemail_extension`)}
+	authOptions = &optionSet{kinds: kinds(optionKind{fault: LoginFault}.called("password username"), anything.called(`
+		auth_type md5_cred nonce_lifetime oauth_clientid oauth_secret password_digest realm refresh_token supported_algorithms_uac
+		supported_algorithms_uas`))}
+	identifyOptions     = &optionSet{kinds: anything.called(`endpoint match match_header match_request_uri srv_lookups transport`)}
+	registrationOptions = &optionSet{kinds: anything.called(`
 		auth_rejection_permanent client_uri contact_header_params contact_user endpoint expiration fatal_retry_interval forbidden_retry_interval
 		line max_random_initial_delay max_retries outbound_auth outbound_proxy retry_interval security_mechanisms security_negotiation
-		server_uri support_outbound support_path transport user_agent`)
-	transportOptions = optionNames(`
+		server_uri support_outbound support_path transport user_agent`)}
+	transportOptions = &optionSet{kinds: anything.called(`
 		allow_reload allow_wildcard_certs async_operations bind ca_list_file ca_list_path cert_file cipher cos domain external_media_address
 		external_signaling_address external_signaling_port local_net method password priv_key_file protocol require_client_cert
 		symmetric_transport tcp_keepalive_enable tcp_keepalive_idle_time tcp_keepalive_interval_time tcp_keepalive_probe_count tos
-		verify_client verify_server websocket_write_timeout`)
+		verify_client verify_server websocket_write_timeout`)}
 )
 
-func optionNames(words string) map[string]bool {
-	out := map[string]bool{}
-	for name := range strings.FieldsSeq(words) {
-		out[name] = true
-	}
-	return out
+func init() {
+	maps.Copy(optionSets, map[string]*optionSet{
+		"aor_section_options": aorOptions, "auth_section_options": authOptions, "endpoint_section_options": endpointOptions,
+		"identify_section_options": identifyOptions, "registration_section_options": registrationOptions,
+		"registration_outbound_auth_section_options": authOptions, "outbound_auth_section_options": authOptions,
+	})
 }
+
+// isOwn reports whether an option is a value that the telephone system keeps for its programs.
+func isOwn(name string) bool { return strings.HasPrefix(name, "@") }
 
 // contextOptions are an endpoint's options that lead calls to a context of the dialplan.
 var contextOptions = []string{"context", "message_context", "overlap_context", "subscribe_context"}

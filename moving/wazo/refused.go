@@ -17,12 +17,6 @@ type option struct {
 	Value   *string `db:"value"`
 }
 
-// sectionsOfAsterisk are the sections that are here, below asterisk/.
-var sectionsOfAsterisk = []string{
-	"pjsip/global", "pjsip/system", "rtp/general", "rtp/ice_host_candidates", "hep/general", "confbridge/wazo_default_bridge", "confbridge/wazo_default_user",
-	"features/general", "features/featuremap", "features/applicationmap", "iax/general", "queues/general",
-}
-
 // refuse leaves out the options that our services refuse: Asterisk would not load the section, or would run something by them.
 func refuse(ctx context.Context, tx store.Conn) error {
 	sip, err := store.Select[option](ctx, tx, `SELECT 'endpoint_sip_section_option' AS source, o.rowid AS id, s.type AS section,
@@ -32,7 +26,7 @@ func refuse(ctx context.Context, tx store.Conn) error {
 		return err
 	}
 	for _, o := range sip {
-		if fault := confdsvc.SIPOptionFault(o.Section+"_section_options", o.Key, text(o.Value)); fault != "" {
+		if fault := confdsvc.OptionFault(o.Section+"_section_options", o.Key, text(o.Value)); fault != "" {
 			if err := o.leave(ctx, tx, fault); err != nil {
 				return err
 			}
@@ -62,16 +56,11 @@ func refuse(ctx context.Context, tx store.Conn) error {
 
 // keep keeps an option of a section below asterisk/, if that is here and takes it.
 func (o option) keep(ctx context.Context, tx store.Conn) error {
-	value, fault := text(o.Value), "is of a section that is not here"
+	value := text(o.Value)
 	if o.Section == "features/applicationmap" { // it names keys, and what they start, which has one meaning here
 		value, _, _ = strings.Cut(value, ",")
 	}
-	for _, path := range sectionsOfAsterisk {
-		if path == o.Section {
-			fault = confdsvc.OptionFault(path, o.Key, value)
-		}
-	}
-	if fault != "" {
+	if fault := confdsvc.OptionFault(o.Section, o.Key, value); fault != "" {
 		return o.leave(ctx, tx, fault)
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO w_section (path, key, value) VALUES ($1, $2, $3)
