@@ -134,7 +134,7 @@ func tellOf(r *report.Report, dump *wazo.Report, tenant string) {
 	}
 	for _, l := range dump.Left {
 		if l.Tenant == tenant {
-			r.Leave(report.Left{Kind: "table " + l.Table, Object: l.Object, Reason: l.Reason})
+			r.Leave(report.Told{Kind: "table " + l.Kind, Object: l.Object, Reason: l.Reason})
 		}
 	}
 }

@@ -205,7 +205,7 @@ func TestMergeATenantOfADump(t *testing.T) {
 	}
 	for _, named := range []string{"Atelier Fournier", "3f481f52-2e86-4b01-93c1-463be01e4734"} { // by whichever name, what is left out of the dump is told
 		got := imports(named, "--dry-run")
-		if !slices.ContainsFunc(got.Notes, func(n report.Note) bool { return strings.HasPrefix(n.Reason, "Piano: plays files") }) || got.Of("table endpoint_sip").Left != 1 {
+		if !slices.ContainsFunc(got.Notes, func(n report.Told) bool { return strings.HasPrefix(n.Reason, "Piano: plays files") }) || got.Of("table endpoint_sip").Left != 1 {
 			t.Errorf("%s: %+v, %+v", named, got.Notes, got.Left)
 		}
 	}

@@ -147,7 +147,7 @@ func TestMergeLeavesOutWhoWasNotAmongAllUsers(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 {
 		t.Fatalf("status %d, %v:\n%s", status, err, out)
 	}
-	if !slices.ContainsFunc(got.Left, func(l report.Left) bool {
+	if !slices.ContainsFunc(got.Left, func(l report.Told) bool {
 		return l.Kind == "auth/users" && strings.Contains(l.Object, "Alice") && strings.Contains(l.Reason, "group of all users")
 	}) {
 		t.Errorf("left out: %+v", got.Left)

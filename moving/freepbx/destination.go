@@ -26,24 +26,6 @@ var collections = []struct{ context, path, kind, key string }{
 	{"ext-meetme", "/conferences", "conference", "conference_id"},
 }
 
-// absent are the destinations that are not in the files, by the beginning of their context.
-var absent = []struct{ context, what string }{
-	{"ivr-", "a menu"},
-	{"app-announcement", "an announcement"},
-	{"timeconditions", "a time condition"},
-	{"app-daynight", "a switch of day and night"},
-	{"ext-miscdests", "a number of the miscellaneous destinations"},
-	{"ext-trunk", "a trunk"},
-	{"ext-fax", "a fax"},
-	{"directory", "a directory"},
-	{"disa", "a DISA"},
-	{"app-vmblast", "a group of mailboxes"},
-	{"app-languages", "a choice of the language"},
-	{"app-setcid", "a caller ID"},
-	{"callback", "a callback"},
-	{"queueprio", "a priority"},
-}
-
 // to returns our destination of one of FreePBX: CONTEXT,NUMBER,PRIORITY. It is nil, without a reason, where there is none: calls go on as usual.
 func (p *places) to(text, own string) (destination object, reason string) {
 	parts := strings.Split(text, ",")
@@ -72,11 +54,6 @@ func (p *places) to(text, own string) (destination object, reason string) {
 				return found, ""
 			}
 			return nil, fmt.Sprintf("it leads to a %s, which is not in these files: make one with this number, and import once more", c.kind)
-		}
-	}
-	for _, a := range absent {
-		if strings.HasPrefix(context, a.context) {
-			return nil, "it leads to " + a.what + ", which is not in these files"
 		}
 	}
 	return nil, fmt.Sprintf("it leads to %.60q, which is not in these files", context)

@@ -84,7 +84,7 @@ func (j *Job) whole(r row, kind string, err error) (bool, error) {
 		j.done++
 		j.Progress(j.done, max(j.done, 2*len(j.extensions)+len(j.dids)))
 	}
-	taken, err := j.Report.Taken(report.Left{Kind: kind, Object: r.text("extension"), Line: r.line}, err)
+	taken, err := j.Report.Taken(report.Told{Kind: kind, Object: r.text("extension"), Line: r.line}, err)
 	if err != nil {
 		err = fmt.Errorf("%s %s of line %d: %w", kind, r.text("extension"), r.line, err)
 	}
@@ -92,7 +92,7 @@ func (j *Job) whole(r row, kind string, err error) (bool, error) {
 }
 
 func (j *Job) leave(r row, kind, reason string) {
-	j.Report.Leave(report.Left{Kind: kind, Object: r.text("extension"), Line: r.line, Reason: reason})
+	j.Report.Leave(report.Told{Kind: kind, Object: r.text("extension"), Line: r.line, Reason: reason})
 }
 
 func (j *Job) read() error {

@@ -450,12 +450,12 @@ func (j *Job) make(ctx context.Context, k *kind, o object) error {
 
 // leave says that an object of a kind is left out, or something of it.
 func (j *Job) leave(kind string, o object, reason string) {
-	j.Report.Leave(report.Left{Kind: kind, Object: called(o), Reason: reason})
+	j.Report.Leave(report.Told{Kind: kind, Object: called(o), Reason: reason})
 }
 
 // taken reports whether an object was taken, or what of it is named. A refusal is told.
 func (j *Job) taken(kind string, o object, what string, err error) (bool, error) {
-	return j.Report.Taken(report.Left{Kind: kind, Object: called(o), Reason: what}, err)
+	return j.Report.Taken(report.Told{Kind: kind, Object: called(o), Reason: what}, err)
 }
 
 // put changes something of an object that was brought. A refusal is told.

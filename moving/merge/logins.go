@@ -94,7 +94,7 @@ func (j *Job) policy(ctx context.Context, o object, here []object) error {
 			acl = append(acl, renamed)
 		}
 		if reason != "" {
-			j.Report.Leave(report.Left{Kind: policies, Object: called(o) + ": " + old, Reason: reason})
+			j.Report.Leave(report.Told{Kind: policies, Object: called(o) + ": " + old, Reason: reason})
 		}
 	}
 	body["acl"] = acl
@@ -253,7 +253,7 @@ func (j *Job) giveAll(ctx context.Context, kind string, o object, m *mapped, to 
 		link := fmt.Sprintf("%s of %s", called(other), called(o))
 		id := j.names.find(to, "uuid", other["uuid"])
 		if id == nil {
-			j.Report.Leave(report.Left{Kind: to, Object: link, Reason: "it was not brought, so it is not given"})
+			j.Report.Leave(report.Told{Kind: to, Object: link, Reason: "it was not brought, so it is not given"})
 			continue
 		}
 		at := fmt.Sprintf("%s%s/%v%s/%v", auth, path, m.New["uuid"], below, id)
@@ -263,7 +263,7 @@ func (j *Job) giveAll(ctx context.Context, kind string, o object, m *mapped, to 
 			}
 			at = fmt.Sprintf("%s/groups/%v/users/%v", auth, id, m.New["uuid"])
 		}
-		if _, err := j.Report.Taken(report.Left{Kind: to, Object: link}, j.To.Call(ctx, http.MethodPut, at, nil, nil)); err != nil {
+		if _, err := j.Report.Taken(report.Told{Kind: to, Object: link}, j.To.Call(ctx, http.MethodPut, at, nil, nil)); err != nil {
 			return err
 		}
 	}

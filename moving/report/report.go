@@ -18,18 +18,11 @@ import (
 // Report says what has become of what was moved. Its JSON has the names of that about a whole platform.
 type Report struct {
 	// Notes are what somebody must know first.
-	Notes []Note `json:"decisions"`
+	Notes []Told `json:"decisions"`
 	// Kinds are how many of each kind were made, by the kinds' names.
 	Kinds []Kind `json:"tables"`
 	// Left are those that were left out, in the order in which they were.
-	Left []Left `json:"left_out"`
-}
-
-// Note is what somebody must decide, or know first.
-type Note struct {
-	Tenant string `json:"tenant"`
-	Object string `json:"object"`
-	Reason string `json:"reason"`
+	Left []Told `json:"left_out"`
 }
 
 // Kind is how many objects of a kind were made, changed, were there from an earlier run, and left out, whole or in part.
@@ -41,19 +34,21 @@ type Kind struct {
 	Left    int    `json:"left_out"`
 }
 
-// Left is what was left out of an object, or all of it.
-type Left struct {
-	Kind   string `json:"table"`
-	Tenant string `json:"tenant"`
-	Object string `json:"object"`
+// Told is what is told of an object: that it, or something of it, was left out or changed, and why, or what somebody must decide or know.
+type Told struct {
+	Kind   string `db:"source" json:"table,omitempty"`
+	Tenant string `db:"tenant" json:"tenant"`
+	Object string `db:"object" json:"object"`
 	// Line is that of the file, or 0.
 	Line   int    `json:"line,omitempty"`
-	Reason string `json:"reason"`
+	Reason string `db:"reason" json:"reason"`
+	// Of is how many there are of the kind with this reason, if only the first are told of.
+	Of int `db:"n" json:"of,omitempty"`
 }
 
 // Note adds what somebody must know, once.
 func (r *Report) Note(format string, args ...any) {
-	if note := (Note{Reason: fmt.Sprintf(format, args...)}); !slices.Contains(r.Notes, note) {
+	if note := (Told{Reason: fmt.Sprintf(format, args...)}); !slices.Contains(r.Notes, note) {
 		r.Notes = append(r.Notes, note)
 	}
 }
@@ -68,13 +63,13 @@ func (r *Report) Of(name string) *Kind {
 }
 
 // Leave says what is left out.
-func (r *Report) Leave(l Left) {
+func (r *Report) Leave(l Told) {
 	r.Of(l.Kind).Left++
 	r.Left = append(r.Left, l)
 }
 
 // Taken reports whether something was taken. That the API refuses it is told, behind what l has as the reason, and is no error.
-func (r *Report) Taken(l Left, err error) (bool, error) {
+func (r *Report) Taken(l Told, err error) (bool, error) {
 	reason, refused := Refused(err)
 	if refused {
 		l.Reason += reason
@@ -90,16 +85,7 @@ func (r *Report) Print(w io.Writer) error {
 	for _, note := range r.Notes {
 		p.Line("%s", note.Reason)
 	}
-	if len(r.Left) > 0 {
-		p.Line("\nLeft out:")
-	}
-	p.Groups(len(r.Left), func(i int) (reason, object string, of int) {
-		l := r.Left[i]
-		if object = l.Object; l.Line > 0 {
-			object = fmt.Sprintf("line %d: %s", l.Line, object)
-		}
-		return l.Kind + ": " + l.Reason, object, 0
-	})
+	p.Groups("Left out:", r.Left)
 	p.Line("\n  %-28s %8s %8s %8s %8s", "", "made", "changed", "there", "left out")
 	for _, k := range r.Kinds {
 		p.Line("  %-28s %8d %8d %8d %8d", k.Name, k.Made, k.Changed, k.There, k.Left)
@@ -133,18 +119,24 @@ func (p *Printer) Line(format string, args ...any) {
 // Shown is how many objects with one reason are shown.
 const Shown = 20
 
-// Groups writes objects below their reasons: each reason once, and of many objects the first. all is how many a reason has, if that is more than are
-// given.
-func (p *Printer) Groups(n int, of func(i int) (reason, object string, all int)) {
+// Groups writes what is told of objects below their reasons, and all below a head: each reason once, and of many objects the first. It writes nothing
+// of none.
+func (p *Printer) Groups(head string, all []Told) {
+	if len(all) > 0 {
+		p.Line("\n%s", head)
+	}
 	var reasons []string
 	objects, counts := map[string][]string{}, map[string]int{}
-	for i := range n {
-		reason, object, all := of(i)
+	for _, t := range all {
+		reason, object := strings.TrimPrefix(t.Kind+": "+t.Reason, ": "), strings.TrimPrefix(t.Tenant+": "+t.Object, ": ")
+		if t.Line > 0 {
+			object = fmt.Sprintf("line %d: %s", t.Line, object)
+		}
 		if objects[reason] == nil {
 			reasons = append(reasons, reason)
 		}
 		objects[reason] = append(objects[reason], object)
-		counts[reason] = max(all, len(objects[reason]))
+		counts[reason] = max(t.Of, len(objects[reason]))
 	}
 	for _, reason := range reasons {
 		p.Line("  %s (%d)", reason, counts[reason])

@@ -202,7 +202,7 @@ func TestManyWrongRows(t *testing.T) {
 	}
 	listed := map[string]int{}
 	for _, l := range job.Report.Left {
-		listed[l.Table]++
+		listed[l.Kind]++
 	}
 	for _, table := range job.Report.Tables {
 		if name := table.Name; name == "extensions" || name == "phone_number" {
@@ -240,7 +240,7 @@ func TestMuchOfOneTable(t *testing.T) {
 	}
 	listed := 0
 	for _, l := range job.Report.Left {
-		if l.Table == "auth_policy" {
+		if l.Kind == "auth_policy" {
 			listed++
 			if l.Of != many || l.Reason != "its uuid is no UUID" {
 				t.Fatalf("%+v", l)

@@ -40,7 +40,7 @@ type Files struct {
 
 	// Copied is how many files there are now, by kind, and Left are those that were left.
 	Copied map[string]int `json:"copied"`
-	Left   []Left         `json:"left_out"`
+	Left   []report.Told  `json:"left_out"`
 
 	from  *os.Root
 	confd *rest.Service
@@ -89,7 +89,7 @@ func (f *Files) entries(folder string) ([]fs.DirEntry, error) {
 }
 
 func (f *Files) leave(kind, name, reason string) {
-	f.Left = append(f.Left, Left{Table: kind, Object: name, Reason: reason})
+	f.Left = append(f.Left, report.Told{Kind: kind, Object: name, Reason: reason})
 }
 
 func (f *Files) music(ctx context.Context) error {
@@ -340,6 +340,6 @@ func (f *Files) Print(w io.Writer) error {
 	for _, kind := range []string{"music", "sounds", "voicemails", "recordings"} {
 		p.Line("Files of %s that are here: %d", kind, f.Copied[kind])
 	}
-	printLeft(p, "Left:", f.Left)
+	p.Groups("Left:", f.Left)
 	return p.Err
 }

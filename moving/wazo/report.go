@@ -16,13 +16,13 @@ import (
 type Report struct {
 	Release string `json:"release"`
 	// Decisions are what somebody must decide, or know first.
-	Decisions []Decision `json:"decisions"`
+	Decisions []report.Told `json:"decisions"`
 	// Tables are those of the dump, by name.
 	Tables []Table `json:"tables"`
-	// Left are the rows that were left out one by one.
-	Left []Left `json:"left_out"`
+	// Left are the rows that were left out one by one. Of those of a table with one reason, as in all that is told, the first thousand are listed.
+	Left []report.Told `json:"left_out"`
 	// Corrected are attributes that could not be here as they were, by the table of ours that has them, or that of the dump.
-	Corrected []Left `json:"corrected"`
+	Corrected []report.Told `json:"corrected"`
 	// Policies is the part of a Caddyfile that makes the platform's own policies go on, or "".
 	Policies string `json:"policies"`
 	// Verification compares with the old rules, if the job asks for that.
@@ -31,16 +31,6 @@ type Report struct {
 	Comparison *Comparison `json:"comparison,omitempty"`
 	// Written are the rows of ours by table and tenant.
 	Written []Written `json:"written"`
-}
-
-// Decision is one thing that somebody must decide.
-type Decision struct {
-	Table  string `db:"source" json:"-"`
-	Tenant string `db:"tenant" json:"tenant"`
-	Object string `db:"object" json:"object"`
-	Reason string `db:"reason" json:"reason"`
-	// Of is how many there are with this reason, of which the first thousand are listed.
-	Of int `db:"n" json:"of"`
 }
 
 // Table is a table of the dump: how many of its rows were read, kept, and left out. Those that are neither went with what they belonged to.
@@ -52,16 +42,6 @@ type Table struct {
 	// Reason says why all of its rows were left out. Lost: somebody may miss them.
 	Reason string `json:"reason,omitempty"`
 	Lost   bool   `json:"lost,omitempty"`
-}
-
-// Left is a row that was left out.
-type Left struct {
-	Table  string `db:"source" json:"table"`
-	Tenant string `db:"tenant" json:"tenant"`
-	Object string `db:"object" json:"object"`
-	Reason string `db:"reason" json:"reason"`
-	// Of is how many there are of this table with this reason, of which the first thousand are listed.
-	Of int `db:"n" json:"of"`
 }
 
 // Written are rows of one tenant.
@@ -114,12 +94,12 @@ func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 	if r.Release, err = store.Get[string](ctx, tx, `SELECT coalesce(max(wazo_version), '') FROM w_infos`); err != nil {
 		return err
 	}
-	for from, into := range map[string]*[]Left{"w_left": &r.Left, "w_mended": &r.Corrected} {
-		if *into, err = store.Select[Left](ctx, tx, fmt.Sprintf(listed+` ORDER BY source, nth LIMIT %[4]d`, "source", from, toldOf, told)); err != nil {
+	for from, into := range map[string]*[]report.Told{"w_left": &r.Left, "w_mended": &r.Corrected} {
+		if *into, err = store.Select[report.Told](ctx, tx, fmt.Sprintf(listed+` ORDER BY source, nth LIMIT %[4]d`, "source", from, toldOf, told)); err != nil {
 			return err
 		}
 	}
-	if r.Decisions, err = store.Select[Decision](ctx, tx, fmt.Sprintf(listed+` ORDER BY nth LIMIT %[4]d`, "''", "w_decide", toldOf, told)); err != nil {
+	if r.Decisions, err = store.Select[report.Told](ctx, tx, fmt.Sprintf(listed+` ORDER BY nth LIMIT %[4]d`, "''", "w_decide", toldOf, told)); err != nil {
 		return err
 	}
 	if r.Policies, err = configuredPolicies(ctx, tx); err != nil {
@@ -158,15 +138,9 @@ func (r *Report) fill(ctx context.Context, tx store.Conn) (err error) {
 func (r *Report) Print(w io.Writer) error {
 	p := report.NewPrinter(w)
 	p.Line("A dump of release %s.", r.Release)
-	if len(r.Decisions) > 0 {
-		p.Line("\nTo decide, or to know:")
-		p.Groups(len(r.Decisions), func(i int) (string, string, int) {
-			d := r.Decisions[i]
-			return d.Reason, d.Tenant + ": " + d.Object, d.Of
-		})
-	}
-	printLeft(p, "Corrected, since our interfaces would refuse it as it was:", r.Corrected)
-	printLeft(p, "Left out, by table:", r.Left)
+	p.Groups("To decide, or to know:", r.Decisions)
+	p.Groups("Corrected, since our interfaces would refuse it as it was:", r.Corrected)
+	p.Groups("Left out, by table:", r.Left)
 	if r.Policies != "" {
 		p.Line("\nPolicies of the platform's configuration that differ from ours. Paste this among the options of ringfence in the Caddyfile,\n"+
 			"so that they go on:\n\n%s", r.Policies)
@@ -192,16 +166,6 @@ func (r *Report) Print(w io.Writer) error {
 		p.Line("  %-28s %8d  %s", x.Table, x.Rows, x.Tenant)
 	}
 	return p.Err
-}
-
-func printLeft(p *report.Printer, head string, rows []Left) {
-	if len(rows) == 0 {
-		return
-	}
-	p.Line("\n%s", head)
-	p.Groups(len(rows), func(i int) (string, string, int) {
-		return rows[i].Table + ": " + rows[i].Reason, strings.TrimPrefix(rows[i].Tenant+": "+rows[i].Object, ": "), rows[i].Of
-	})
 }
 
 // count fills in how many rows were kept: of those of which each becomes one of ours, as many as are there, and else all that were not left out.
