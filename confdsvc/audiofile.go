@@ -54,15 +54,34 @@ type audioFiles[T any] struct {
 	// check refuses parameters; it may be nil.
 	check  func(r *rest.Request) error
 	folder func() audio.Folder
-	// places are where all files of an object are.
-	places func(o *T) [][]string
-	// find returns where the file is that a request reads, and its name for the client: no place if there is none.
-	find func(r *rest.Request, o *T, name string) (folder audio.Folder, place []string, as string)
+	// held are all files of an object: of several that a request means, the first is read.
+	held func(o *T) []heldFile
 	// declared is the format that a request declares, or "".
 	declared func(r *rest.Request) string
 	// add puts a file into the object, and returns its place; take takes some out of it.
 	add  func(r *rest.Request, o *T, name string, f audio.File) (place []string, err error)
 	take func(ctx context.Context, c store.Conn, r *rest.Request, o *T, name string) error
+}
+
+// heldFile is a file of an object: what paths name it by, where it is, and its name for the client.
+type heldFile struct {
+	name  string
+	place []string
+	as    string
+	// folder, if set, returns where it is: not where the object's own files are. Nobody changes it there.
+	folder func() audio.Folder
+	// matches reports whether a request's parameters mean it; nil: all do.
+	matches func(r *rest.Request) bool
+}
+
+// places are where an object's own files are.
+func (a audioFiles[T]) places(o *T) (all [][]string) {
+	for _, f := range a.held(o) {
+		if f.folder == nil {
+			all = append(all, f.place)
+		}
+	}
+	return all
 }
 
 // fileName is the form of a file's name: a segment of a path, which begins with no dot.
@@ -118,18 +137,23 @@ func (a audioFiles[T]) read(e *crud.Engine) rest.Handler {
 		if err != nil {
 			return reply, err
 		}
-		folder, place, as := a.find(r, o, name)
-		if place == nil {
+		held := a.held(o)
+		i := slices.IndexFunc(held, func(f heldFile) bool { return f.name == name && (f.matches == nil || f.matches(r)) })
+		if i < 0 {
 			return reply, a.missing()
 		}
-		file, size, err := folder.Open(place...)
+		folder := a.folder
+		if held[i].folder != nil {
+			folder = held[i].folder
+		}
+		file, size, err := folder().Open(held[i].place...)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = a.missing()
 		}
 		if err != nil {
 			return reply, err
 		}
-		reply.Header = http.Header{"Content-Length": {strconv.FormatInt(size, 10)}, "Content-Disposition": {"attachment; filename=" + as}}
+		reply.Header = http.Header{"Content-Length": {strconv.FormatInt(size, 10)}, "Content-Disposition": {"attachment; filename=" + held[i].as}}
 		reply.Stream = func(w io.Writer) error {
 			_, err := io.CopyN(w, file, size)
 			return errors.Join(err, file.Close())

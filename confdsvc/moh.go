@@ -80,23 +80,14 @@ func declareMOH(e *crud.Engine) {
 
 // mohFiles are the files of music on hold.
 func mohFiles(folders func() AudioFolders) audioFiles[MOH] {
-	find := func(m *MOH, name string) int {
-		return slices.IndexFunc(m.Files.V, func(f MOHFile) bool { return f.Name == name })
-	}
 	return audioFiles[MOH]{
 		param: "moh_filename", title: "MOH file", of: "a music on hold", rawBy: "known by the ending of the name",
 		folder: func() audio.Folder { return folders().MOH },
-		places: func(m *MOH) (all [][]string) {
+		held: func(m *MOH) (all []heldFile) {
 			for _, f := range m.Files.V {
-				all = append(all, f.place(m))
+				all = append(all, heldFile{name: f.Name, place: f.place(m), as: f.Name})
 			}
 			return all
-		},
-		find: func(_ *rest.Request, m *MOH, name string) (folder audio.Folder, place []string, as string) {
-			if i := find(m, name); i >= 0 {
-				place = m.Files.V[i].place(m)
-			}
-			return folders().MOH, place, name
 		},
 		declared: func(r *rest.Request) string { return audio.Declared(r.Param("moh_filename")) },
 		add: func(_ *rest.Request, m *MOH, name string, f audio.File) (place []string, err error) {

@@ -59,7 +59,7 @@ func TestQueueOptions(t *testing.T) {
 			t.Errorf("it begins with %v", got)
 		}
 		for says, pair := range map[string][]any{
-			"no option":                        {"no-such", "1"},
+			"invalid variable (no-such)' must": {"no-such", "1"},
 			"Asterisk would run what it names": {"membergosub", "x"},
 			"'options: membermacro' cannot be": {"membermacro", "x"},
 			"a number of at most six digits":   {"timeout", "x"},

@@ -99,19 +99,6 @@ func (s *Sound) place(name string, f SoundFormat) []string {
 	return []string{s.UUID, *f.Language, name + "." + f.Extension}
 }
 
-// places returns where all files of a tenant's own category are.
-func (s *Sound) places() (all [][]string) {
-	if s.Name == systemSounds {
-		return nil
-	}
-	for _, f := range s.Files.V {
-		for _, one := range f.Formats {
-			all = append(all, s.place(f.Name, one))
-		}
-	}
-	return all
-}
-
 // withFormat returns the sounds with one file more, or another in its place.
 func (s *Sound) withFormat(name string, one SoundFormat) (err error) {
 	sound := SoundFile{TenantUUID: s.TenantUUID, Name: name}
@@ -158,12 +145,6 @@ func checkSoundQuery(r *rest.Request) error {
 
 // soundFiles are the files of sounds.
 func soundFiles(e *crud.Engine, folders func() AudioFolders) audioFiles[Sound] {
-	own := func(s *Sound, name string) []SoundFormat {
-		if i := slices.IndexFunc(s.Files.V, func(f SoundFile) bool { return f.Name == name }); i >= 0 {
-			return s.Files.V[i].Formats
-		}
-		return nil
-	}
 	return audioFiles[Sound]{
 		param: "sound_filename", title: "Sound file", of: "a sound", rawBy: "known by the parameter `format`",
 		query: []rest.Parameter{
@@ -175,18 +156,17 @@ func soundFiles(e *crud.Engine, folders func() AudioFolders) audioFiles[Sound] {
 		},
 		check:  checkSoundQuery,
 		folder: func() audio.Folder { return folders().Sounds },
-		places: (*Sound).places,
-		find: func(r *rest.Request, s *Sound, name string) (folder audio.Folder, place []string, as string) {
-			for _, f := range own(s, name) { // those for all languages are first
-				if !f.matches(r) {
-					continue
+		held: func(s *Sound) (all []heldFile) {
+			for _, f := range s.Files.V {
+				for _, one := range f.Formats { // those for all languages are first
+					held := heldFile{name: f.Name, place: s.place(f.Name, one), as: f.Name + "." + one.Extension, matches: one.matches}
+					if s.Name == systemSounds {
+						held.folder, held.place = func() audio.Folder { return folders().System.In(*one.Language) }, []string{held.as}
+					}
+					all = append(all, held)
 				}
-				if s.Name == systemSounds {
-					return folders().System.In(*f.Language), []string{name + "." + f.Extension}, name + "." + f.Extension
-				}
-				return folders().Sounds, s.place(name, f), name + "." + f.Extension
 			}
-			return "", nil, ""
+			return all
 		},
 		declared: func(r *rest.Request) string {
 			format, _ := r.Query("format")

@@ -39,22 +39,31 @@ type csvUser struct {
 // csvColumn is a column of the files.
 type csvColumn struct {
 	name string
-	// path is where an import puts the cell in the body of POST /users, and jsonType what it makes of it: a text, unless it says otherwise.
-	path, jsonType string
+	// part and attribute are where an import puts the cell in the body of POST /users, and jsonType what it makes of it: a text, unless it says
+	// otherwise. Of columns without an attribute none is made as they are.
+	part                csvPart
+	attribute, jsonType string
 	// export returns the cell for a user; columns without one are only imported.
 	export func(x *csvUser) string
 }
 
-// csvIgnored is the path of columns of which no attribute is made as they are.
-const csvIgnored = "-"
+// csvPart is an object in the body of POST /users, by the path at which its attributes are.
+type csvPart string
+
+const (
+	csvOfUser      csvPart = ""
+	csvOfVoicemail csvPart = "voicemail."
+	csvOfLine      csvPart = "lines[0]."
+	csvOfExtension csvPart = "lines[0].extensions[0]."
+)
 
 // csvColumns are all columns, in the order of an export. Those of attributes are written, and read, as the schemas of these say.
 var csvColumns = sync.OnceValue(func() []*csvColumn {
-	user := csvAttributes("", "", func(x *csvUser) *User { return x.user })
-	voicemail := csvAttributes("voicemail_", "voicemail.", func(x *csvUser) *Voicemail { return x.voicemail })
-	line := csvAttributes("", "lines[0].", func(x *csvUser) *Line { return x.line })
+	user := csvAttributes("", csvOfUser, func(x *csvUser) *User { return x.user })
+	voicemail := csvAttributes("voicemail_", csvOfVoicemail, func(x *csvUser) *Voicemail { return x.voicemail })
+	line := csvAttributes("", csvOfLine, func(x *csvUser) *Line { return x.line })
 	other := func(name string, export func(x *csvUser) string) []*csvColumn {
-		return []*csvColumn{{name: name, path: csvIgnored, export: export}}
+		return []*csvColumn{{name: name, export: export}}
 	}
 	return slices.Concat(
 		other("uuid", func(x *csvUser) string { return x.user.UUID }),
@@ -67,22 +76,22 @@ var csvColumns = sync.OnceValue(func() []*csvColumn {
 		line("provisioning_code", "context"),
 		other("sip_username", func(x *csvUser) string { return x.sipAuth("username") }),
 		other("sip_secret", func(x *csvUser) string { return x.sipAuth("password") }),
-		[]*csvColumn{{name: "exten", path: "lines[0].extensions[0].exten", export: func(x *csvUser) string { return x.lineExtension().Exten }}},
+		[]*csvColumn{{name: "exten", part: csvOfExtension, attribute: "exten", export: func(x *csvUser) string { return x.lineExtension().Exten }}},
 		other("incall_exten", func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Exten }) }),
 		other("incall_context", func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Context }) }),
 		other("call_permissions", (*csvUser).permissions),
 		user("username"),
-		[]*csvColumn{{name: "password", path: "password"}},
+		[]*csvColumn{{name: "password", attribute: "password"}},
 		other("incall_ring_seconds", nil),
 	)
 })
 
-// csvAttributes returns what makes the columns of an object's attributes: their names begin with one text, and their paths with another.
-func csvAttributes[T any](name, path string, of func(x *csvUser) *T) func(attributes ...string) []*csvColumn {
+// csvAttributes returns what makes the columns of the attributes of a part, whose names begin with a text.
+func csvAttributes[T any](name string, part csvPart, of func(x *csvUser) *T) func(attributes ...string) []*csvColumn {
 	return func(attributes ...string) (out []*csvColumn) {
 		for _, attribute := range attributes {
 			p := rest.SchemaOf[T]().Property(attribute)
-			out = append(out, &csvColumn{name + attribute, path + attribute, p.Schema.Type, func(x *csvUser) string {
+			out = append(out, &csvColumn{name + attribute, part, attribute, p.Schema.Type, func(x *csvUser) string {
 				o := reflect.ValueOf(of(x))
 				if o.IsNil() {
 					return ""
@@ -432,11 +441,11 @@ func (r *csvRow) nameContexts(contexts *csvContexts) *apierr.Error {
 
 // body returns the body of POST /users that says the same as the row. ring is how long an incoming call rings.
 func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *float64, refused *apierr.Error) {
-	body = map[string]any{}
+	parts := map[csvPart]map[string]any{csvOfUser: {}, csvOfVoicemail: {}, csvOfLine: {}, csvOfExtension: {}}
 	var wrong []apierr.Field
 	for _, column := range csvColumns() {
 		text, there := r.cells[column]
-		if !there || column.path == csvIgnored {
+		if !there || column.attribute == "" {
 			continue
 		}
 		value, err := column.value(text)
@@ -444,9 +453,19 @@ func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *
 			wrong = append(wrong, *err)
 			continue
 		}
-		put(body, column.path, value)
+		parts[column.part][column.attribute] = value
 	}
-	wrong = append(wrong, r.giveLine(body, templates)...)
+	body = parts[csvOfUser]
+	wrong = append(wrong, r.giveLine(parts[csvOfLine], templates)...)
+	if extension := parts[csvOfExtension]; len(extension) > 0 {
+		parts[csvOfLine]["extensions"] = []any{extension}
+	}
+	if line := parts[csvOfLine]; len(line) > 0 {
+		body["lines"] = []any{line}
+	}
+	if voicemail := parts[csvOfVoicemail]; len(voicemail) > 0 {
+		body["voicemail"] = voicemail
+	}
 	wrong = append(wrong, r.giveIncalls(body)...)
 	ring, ringWrong := r.ring(body)
 	wrong = append(wrong, ringWrong...)
@@ -482,7 +501,7 @@ func (c *csvColumn) value(text string) (any, *apierr.Field) {
 var csvLineColumns = []string{"provisioning_code", "context", "sip_username", "sip_secret", "exten"}
 
 // giveLine completes the user's line, with the endpoint that the protocol asks for. Credentials that the row does not have are random.
-func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []apierr.Field {
+func (r *csvRow) giveLine(line map[string]any, templates map[string]*string) []apierr.Field {
 	protocol := r.text("line_protocol")
 	column := slices.IndexFunc(csvLineColumns, func(name string) bool { return r.text(name) != "" })
 	switch {
@@ -501,7 +520,7 @@ func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []a
 	if template := templates[protocol]; template != nil {
 		endpoint["templates"] = []any{map[string]any{"uuid": *template}}
 	}
-	put(body, "lines[0].endpoint_sip", endpoint)
+	line["endpoint_sip"] = endpoint
 	return nil
 }
 
@@ -601,35 +620,6 @@ func (r *csvRow) ring(body map[string]any) (*float64, []apierr.Field) {
 	return &n, nil
 }
 
-var csvPathPart = regexp.MustCompile(`^([a-z_]+)(\[0\])?\.?`)
-
-// put sets the value at a path such as "lines[0].extensions[0].exten" of a body.
-func put(body map[string]any, path string, value any) {
-	for {
-		part := csvPathPart.FindStringSubmatch(path)
-		name := part[1]
-		if path = path[len(part[0]):]; path == "" {
-			body[name] = value
-			return
-		}
-		if part[2] == "" {
-			inner, ok := body[name].(map[string]any)
-			if !ok {
-				inner = map[string]any{}
-				body[name] = inner
-			}
-			body = inner
-			continue
-		}
-		list, ok := body[name].([]any)
-		if !ok {
-			list = []any{map[string]any{}}
-			body[name] = list
-		}
-		body = list[0].(map[string]any)
-	}
-}
-
 // csvColumnOf returns the name of the column from which the attribute at a path was made, or the path.
 func csvColumnOf(path string) string {
 	const auth = "lines[0].endpoint_sip.auth_section_options"
@@ -644,7 +634,7 @@ func csvColumnOf(path string) string {
 		return "incall_context"
 	}
 	for _, column := range csvColumns() {
-		if column.path == path {
+		if column.attribute != "" && string(column.part)+column.attribute == path {
 			return column.name
 		}
 	}

@@ -24,11 +24,11 @@ func TestDestinations(t *testing.T) {
 		"ext-queues,600,1":         `null "it leads to a queue, which is not in these files: make one with this number, and import once more"`,
 		"app-blackhole,hangup,1":   `{"cause":"normal","type":"hangup"} ""`,
 		"app-blackhole,ring,1":     `null "it leads to the signal \"ring\""`,
-		"ivr-3,s,1":                `null "it leads to a menu, which is not in these files"`,
+		"ivr-3,s,1":                `null "it leads to \"ivr-3\", which is not in these files"`,
 		"custom\n,s,1":             `null "it leads to \"custom\", which is not in these files"`,
 		"1001":                     `null "the destination has not the form context,number,priority"`,
 		"ext-local,1001,1,2":       `null "the destination has not the form context,number,priority"`,
-		"app-announcement-1,s,1":   `null "it leads to an announcement, which is not in these files"`,
+		"app-announcement-1,s,1":   `null "it leads to \"app-announcement-1\", which is not in these files"`,
 		"from-did-direct,vm1001,1": `null "it leads to a mailbox that is not here"`,
 	} {
 		to, reason := p.to(text, "1001")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/moving/report"
