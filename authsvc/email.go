@@ -284,7 +284,7 @@ func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
 	if err := s.throttle.Spend(ctx, mailsTo(to.Address), settings.Limits.Mails); err != nil {
 		return err
 	}
-	token, err := newSingleUse(ctx, s.db, confirmsAddress, to.UserUUID, to.EmailUUID, settings.ConfirmationValidity)
+	token, err := newSingleUse(ctx, s.db, confirmsAddress, to.UserUUID, to.EmailUUID)
 	if err != nil {
 		return err
 	}
@@ -424,7 +424,7 @@ const (
 	resetsPassword  = "reset"
 )
 
-func newSingleUse(ctx context.Context, c store.Conn, kind, user, email string, validity time.Duration) (string, error) {
+func newSingleUse(ctx context.Context, c store.Conn, kind, user, email string) (string, error) {
 	now, err := store.Get[time.Time](ctx, c, `SELECT now_utc()`)
 	if err != nil {
 		return "", err
@@ -432,7 +432,7 @@ func newSingleUse(ctx context.Context, c store.Conn, kind, user, email string, v
 	token := tokens.New()
 	d := tokens.DigestOf(token)
 	if _, err := c.Exec(ctx, `INSERT INTO auth_single_use (digest, kind, user_uuid, email_uuid, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-		d[:], kind, user, email, now.Add(validity)); err != nil {
+		d[:], kind, user, email, now.Add(mail.Validity)); err != nil {
 		return "", fmt.Errorf("storing a token for a mail: %w", err)
 	}
 	return token, nil

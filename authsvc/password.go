@@ -291,7 +291,7 @@ func (s *Service) sendReset(ctx context.Context, w wanted) {
 	}
 	var token string
 	if err == nil {
-		token, err = newSingleUse(ctx, s.db, resetsPassword, to.UserUUID, to.EmailUUID, settings.ResetValidity)
+		token, err = newSingleUse(ctx, s.db, resetsPassword, to.UserUUID, to.EmailUUID)
 	}
 	if err == nil {
 		err = settings.Mailer.PasswordReset(ctx, to.recipient(), to.UserUUID, token)

@@ -40,9 +40,6 @@ type Rate = throttle.Rate
 type Settings struct {
 	// Mailer sends mails. Default: none are sent.
 	Mailer Mailer
-	// ConfirmationValidity and ResetValidity are the validity of the links in mails, at most a week. The mails state the mailer's
-	// own configuration, which must be the same. Default: mail.DefaultValidity.
-	ConfirmationValidity, ResetValidity time.Duration
 	// SelfRegistration lets strangers create accounts, each in its own tenant. Default: false.
 	SelfRegistration bool
 	// Passwords configure the cost of passwords, and how many may wait.
@@ -88,8 +85,6 @@ func (l Sessions) withDefaults() (Sessions, error) {
 	return l, nil
 }
 
-const maxValidity = 7 * 24 * time.Hour
-
 // Check returns the error that UseSettings would return.
 func (settings Settings) Check() error {
 	_, err := settings.withDefaults()
@@ -100,19 +95,11 @@ func (settings Settings) withDefaults() (Settings, error) {
 	if settings.Mailer == nil {
 		settings.Mailer = (*mail.Sender)(nil)
 	}
-	for _, validity := range []*time.Duration{&settings.ConfirmationValidity, &settings.ResetValidity} {
-		if *validity == 0 {
-			*validity = mail.DefaultValidity
-		}
-		if *validity < time.Minute || *validity > maxValidity {
-			return settings, errors.New("the links in mails are valid for less than a minute or more than a week")
-		}
-	}
-	var passwords, sessions, limits error
+	var passwords, sessions error
 	settings.Passwords, passwords = settings.Passwords.WithDefaults()
 	settings.Sessions, sessions = settings.Sessions.withDefaults()
-	settings.Limits, limits = settings.Limits.WithDefaults()
-	return settings, errors.Join(passwords, sessions, limits)
+	settings.Limits = settings.Limits.WithDefaults()
+	return settings, errors.Join(passwords, sessions)
 }
 
 // UseSettings checks the settings, and replaces the current ones. Requests in progress keep those that they began with.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/password"
-	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -96,12 +95,6 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		"too many sessions":                  {Sessions: authsvc.Sessions{PerUser: 1_000_001}},
 		"too much memory":                    {Passwords: password.Settings{Params: password.Params{Memory: 1 << 20, Time: 1, Threads: 1}}},
 		"half of the parameters":             {Passwords: password.Settings{Params: password.Params{Memory: 64}}},
-		"a negative queue":                   {Passwords: password.Settings{Queue: -1}},
-		"an endless queue":                   {Passwords: password.Settings{Queue: 10_001}},
-		"an endless wait":                    {Passwords: password.Settings{Wait: time.Hour}},
-		"a flood":                            {Limits: throttle.Limits{Mails: throttle.Rate{Burst: 1_000_001, Every: time.Second}}},
-		"one a year":                         {Limits: throttle.Limits{Mails: throttle.Rate{Burst: 1, Every: 365 * 24 * time.Hour}}},
-		"trust for ever":                     {Limits: throttle.Limits{TrustFor: 200_000 * time.Hour}},
 	} {
 		if err := settings.Check(); err == nil {
 			t.Errorf("%s is taken", name)

@@ -332,15 +332,3 @@ func TestCountsKeepNoLogins(t *testing.T) {
 		}
 	}
 }
-
-func TestSettingsAreChecked(t *testing.T) {
-	t.Parallel()
-	if _, err := authsvc.New(authsvc.Options{Settings: authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: -1}}}); err == nil {
-		t.Error("limits that contradict each other were taken")
-	}
-	for _, validity := range []time.Duration{-1, time.Second, 8 * 24 * time.Hour} {
-		if _, err := authsvc.New(authsvc.Options{Settings: authsvc.Settings{ResetValidity: validity}}); err == nil {
-			t.Errorf("links valid for %s were taken", validity)
-		}
-	}
-}

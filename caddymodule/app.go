@@ -77,10 +77,9 @@ type App struct {
 	Mail *Mail `json:"mail,omitempty"`
 	// SelfRegistration lets strangers create accounts, each in a tenant of its own below the master tenant. Default: false.
 	SelfRegistration bool `json:"self_registration,omitempty"`
-	// Passwords, Sessions and Limits are further settings of the authentication service. Each has its own defaults.
+	// Passwords and Sessions are further settings of the authentication service. Each has its own defaults.
 	Passwords *Passwords `json:"passwords,omitempty"`
 	Sessions  *Sessions  `json:"sessions,omitempty"`
-	Limits    *Limits    `json:"limits,omitempty"`
 	// Directories says where tenants' directories may be. Default: anywhere but this machine and its link-local network.
 	Directories *Directories `json:"directories,omitempty"`
 	// Helpers says where the files are that the helper endpoints change. Default: below the data folder.

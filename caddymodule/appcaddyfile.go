@@ -37,7 +37,6 @@ import (
 //	    self_registration
 //	    passwords { ... }
 //	    sessions  { ... }
-//	    limits    { ... }
 //	    directories { ... }
 //	    helpers { ... }
 //	    backups <folder>|off
@@ -52,39 +51,24 @@ import (
 // The blocks of its options have
 //
 //	mail <server> {
-//	    from                  <address>
-//	    username              <name>
-//	    password              <password>
-//	    tls                   starttls|tls|none
-//	    ca                    <file>
-//	    reset_url             <url>
-//	    templates             <folder>
-//	    timeout               <duration>
-//	    confirmation_validity <duration>
-//	    reset_validity        <duration>
+//	    from      <address>
+//	    username  <name>
+//	    password  <password>
+//	    tls       starttls|tls|none
+//	    ca        <file>
+//	    templates <folder>
+//	    timeout   <duration>
 //	}
 //	passwords {
 //	    memory <number>MiB|<number>KiB
 //	    passes <number>
 //	    lanes  <number>
-//	    queue  <number>
-//	    wait   <duration>
 //	    shortest <number of characters>
 //	}
 //	sessions {
 //	    lifetime     <duration>
 //	    max_lifetime <duration>
 //	    per_user     <number>
-//	}
-//	limits {
-//	    free_guesses    <number>
-//	    delay           <duration> <longest>
-//	    forget_after    <duration>
-//	    trust_for       <duration>
-//	    network_guesses <at once> <one more every>
-//	    mails           <at once> <one more every>
-//	    mail_requests   <at once> <one more every>
-//	    registrations   <at once> <one more every>
 //	}
 //	directories {
 //	    allow <network or host...>
@@ -144,7 +128,6 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		{"self_registration", line(flag(&a.SelfRegistration))},
 		{"passwords", section(&a.Passwords)},
 		{"sessions", section(&a.Sessions)},
-		{"limits", section(&a.Limits)},
 		{"directories", section(&a.Directories)},
 		{"helpers", section(&a.Helpers)},
 		{"backups", line(text(&a.Backups))},
@@ -329,8 +312,6 @@ func optionsOf(into any) (argument value, known map[string]value) {
 			known[name] = number(field)
 		case *caddy.Duration:
 			known[name] = duration(field)
-		case **Rate:
-			known[name] = rate(field)
 		}
 		if f.Tag.Get("caddyfile") == "argument" {
 			argument = known[name]
@@ -400,33 +381,17 @@ func number[T int | uint8 | uint32](into *T) value {
 	}
 }
 
-func duration(into ...*caddy.Duration) value {
+func duration(into *caddy.Duration) value {
 	return func(args []string) error {
-		if len(args) != len(into) && len(into) == 1 {
+		if len(args) != 1 {
 			return errors.New("it takes one duration")
 		}
-		if len(args) != len(into) {
-			return fmt.Errorf("it takes %d durations", len(into))
+		parsed, err := caddy.ParseDuration(args[0])
+		if err != nil || parsed <= 0 {
+			return fmt.Errorf("%q is not a positive duration, such as 90s, 15m or 30d", args[0])
 		}
-		for i, arg := range args {
-			parsed, err := caddy.ParseDuration(arg)
-			if err != nil || parsed <= 0 {
-				return fmt.Errorf("%q is not a positive duration, such as 90s, 15m or 30d", arg)
-			}
-			*into[i] = caddy.Duration(parsed)
-		}
+		*into = caddy.Duration(parsed)
 		return nil
-	}
-}
-
-func rate(into **Rate) value {
-	return func(args []string) error {
-		if len(args) != 2 {
-			return errors.New("it takes two values: how many at once, and how often one more")
-		}
-		r := new(Rate)
-		*into = r
-		return errors.Join(number(&r.Burst)(args[:1]), duration(&r.Every)(args[1:]))
 	}
 }
 

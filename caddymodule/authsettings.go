@@ -19,20 +19,15 @@ import (
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/password"
-	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// Passwords configure the cost of checking a password, and how many checks may wait. password.Settings has the defaults.
+// Passwords configure the cost of checking a password. password.Settings has the defaults.
 type Passwords struct {
 	// MemoryKiB, Passes and Lanes are argon2id's parameters (RFC 9106). Default: 19456, 2, 1. MemoryKiB must be at least 7168.
 	MemoryKiB uint32 `json:"memory_kib,omitempty"`
 	Passes    uint32 `json:"passes,omitempty"`
 	Lanes     uint8  `json:"lanes,omitempty"`
-	// Queue is how many checks may wait. Default: 64.
-	Queue int `json:"queue,omitempty"`
-	// Wait is how long each may wait. Default: 2s.
-	Wait caddy.Duration `json:"wait,omitempty"`
 	// Shortest is the least number of characters of a new password. Default: 8.
 	Shortest int `json:"shortest,omitempty"`
 }
@@ -59,7 +54,7 @@ func (p *Passwords) settings() (password.Settings, error) {
 	if p.MemoryKiB != 0 && params.Memory < leastMemory {
 		return password.Settings{}, fmt.Errorf("passwords: the memory is %d KiB, and must be at least %d", params.Memory, leastMemory)
 	}
-	return password.Settings{Params: params, Queue: p.Queue, Wait: time.Duration(p.Wait), Shortest: p.Shortest}, nil
+	return password.Settings{Params: params, Shortest: p.Shortest}, nil
 }
 
 // Sessions bound tokens. authsvc.Sessions has the defaults.
@@ -77,50 +72,6 @@ func (s *Sessions) settings() authsvc.Sessions {
 		return authsvc.Sessions{}
 	}
 	return authsvc.Sessions{Lifetime: time.Duration(s.Lifetime), MaxLifetime: time.Duration(s.MaxLifetime), PerUser: s.PerUser}
-}
-
-// Limits slow down guessing and flooding. throttle.Limits documents each and its default.
-type Limits struct {
-	FreeGuesses    int            `json:"free_guesses,omitempty"`
-	Delay          caddy.Duration `json:"delay,omitempty"`
-	MaxDelay       caddy.Duration `json:"max_delay,omitempty"`
-	ForgetAfter    caddy.Duration `json:"forget_after,omitempty"`
-	TrustFor       caddy.Duration `json:"trust_for,omitempty"`
-	NetworkGuesses *Rate          `json:"network_guesses,omitempty"`
-	Mails          *Rate          `json:"mails,omitempty"`
-	MailRequests   *Rate          `json:"mail_requests,omitempty"`
-	Registrations  *Rate          `json:"registrations,omitempty"`
-}
-
-// options has both delays in one: the first, and the longest.
-func (l *Limits) options(known map[string]value) {
-	delete(known, "max_delay")
-	known["delay"] = duration(&l.Delay, &l.MaxDelay)
-}
-
-// Rate is an allowance: Burst at once, and one more per Every.
-type Rate struct {
-	Burst int            `json:"burst"`
-	Every caddy.Duration `json:"every"`
-}
-
-func (r *Rate) settings() throttle.Rate {
-	if r == nil {
-		return throttle.Rate{}
-	}
-	return throttle.Rate{Burst: r.Burst, Every: time.Duration(r.Every)}
-}
-
-func (l *Limits) settings() throttle.Limits {
-	if l == nil {
-		return throttle.Limits{}
-	}
-	return throttle.Limits{
-		FreeGuesses: l.FreeGuesses, Delay: time.Duration(l.Delay), MaxDelay: time.Duration(l.MaxDelay),
-		ForgetAfter: time.Duration(l.ForgetAfter), TrustFor: time.Duration(l.TrustFor),
-		NetworkGuesses: l.NetworkGuesses.settings(), Mails: l.Mails.settings(),
-		MailRequests: l.MailRequests.settings(), Registrations: l.Registrations.settings(),
-	}
 }
 
 // Directories says where tenants' directories may be, since tenants choose the addresses. Each entry is a network (10.0.0.0/8),
@@ -155,7 +106,7 @@ func (a *App) loadSettings(repl *caddy.Replacer) (err error) {
 	if a.settings.Passwords, err = a.Passwords.settings(); err != nil {
 		return err
 	}
-	a.settings.Sessions, a.settings.Limits = a.Sessions.settings(), a.Limits.settings()
+	a.settings.Sessions = a.Sessions.settings()
 	if a.settings.Directories, err = a.Directories.reach(repl); err != nil {
 		return err
 	}
@@ -166,7 +117,6 @@ func (a *App) loadSettings(repl *caddy.Replacer) (err error) {
 			return fmt.Errorf("preparing to send mails: %w", err)
 		}
 		a.settings.Mailer = sender
-		a.settings.ConfirmationValidity, a.settings.ResetValidity = time.Duration(a.Mail.ConfirmationValidity), time.Duration(a.Mail.ResetValidity)
 	}
 	if a.SelfRegistration && (a.Mail == nil || a.Mail.Server == "") {
 		return errors.New("self_registration needs a mail server, since a new user must confirm an address")
@@ -191,27 +141,20 @@ type Mail struct {
 	TLS string `json:"tls,omitempty"`
 	// CA is a PEM file with the authorities that may sign the mail server's certificate. Default: the system's.
 	CA string `json:"ca,omitempty"`
-	// ResetURL is the page on which a user chooses a password, with :user_uuid and :token as placeholders. Default:
-	// /console/reset.html below the public URL.
-	ResetURL string `json:"reset_url,omitempty"`
 	// Templates is a folder with texts that replace those of the mails. Default: none.
 	Templates string `json:"templates,omitempty"`
 	// Timeout bounds the sending of a mail. Default: 30s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// ConfirmationValidity and ResetValidity are how long the links are valid, from a minute to a week. Default: 1h.
-	ConfirmationValidity caddy.Duration `json:"confirmation_validity,omitempty"`
-	ResetValidity        caddy.Duration `json:"reset_validity,omitempty"`
 }
 
 // sender makes the sender, without contacting the mail server. Links begin with the public URL.
 func (m *Mail) sender(repl *caddy.Replacer, publicURL string) (*mail.Sender, error) {
-	for _, text := range []*string{&m.Server, &m.From, &m.Username, &m.Password, &m.TLS, &m.CA, &m.ResetURL, &m.Templates} {
+	for _, text := range []*string{&m.Server, &m.From, &m.Username, &m.Password, &m.TLS, &m.CA, &m.Templates} {
 		*text = repl.ReplaceAll(*text, "")
 	}
 	c := mail.Config{
 		Host: m.Server, Username: m.Username, Password: m.Password, TLS: m.TLS, CAFile: m.CA, Timeout: time.Duration(m.Timeout),
-		From: m.From, BaseURL: publicURL, ResetURL: m.ResetURL, Templates: m.Templates,
-		ConfirmationValidity: time.Duration(m.ConfirmationValidity), ResetValidity: time.Duration(m.ResetValidity),
+		From: m.From, BaseURL: publicURL, Templates: m.Templates,
 	}
 	if host, port, err := net.SplitHostPort(m.Server); err == nil {
 		if c.Host = host; port != "" {

@@ -20,7 +20,7 @@ func TestMailsOfTheGateway(t *testing.T) {
 	t.Setenv("SMTP_PASSWORD", "hush hush")
 	mails := mailtest.Start(t, mailtest.Options{Username: "pbx", Password: "hush hush"})
 	g := newGateway(t)
-	g.App = public + mails.Caddyfile("username pbx\npassword {env.SMTP_PASSWORD}\nreset_validity 2h") + "self_registration"
+	g.App = public + mails.Caddyfile("username pbx\npassword {env.SMTP_PASSWORD}") + "self_registration"
 	g.Load(t)
 	body := `{"username":"ada","password":"the first","email_address":"ada@example.org"}`
 	user := g.Do(t, "POST", api+"/users/register", "", body).Want(200).Text("uuid")
@@ -35,7 +35,7 @@ func TestMailsOfTheGateway(t *testing.T) {
 	m := mails.Next(t)
 	_, fragment, _ := strings.Cut(m.Link(t), "#")
 	values, err := url.ParseQuery(fragment)
-	if err != nil || values.Get("user_uuid") != user || !strings.HasPrefix(m.Link(t), "https://pbx.example.com/console/") || !strings.Contains(m.Text(t), "2 hours") {
+	if err != nil || values.Get("user_uuid") != user || !strings.HasPrefix(m.Link(t), "https://pbx.example.com/console/") || !strings.Contains(m.Text(t), "1 hour") {
 		t.Fatalf("the mail says\n%s", m.Text(t))
 	}
 	choose := api + "/users/password/reset?user_uuid=" + user + "&token=" + values.Get("token")
@@ -66,12 +66,10 @@ func TestMailOptionsAreChecked(t *testing.T) {
 		{"no sender", public + "mail localhost", "preparing to send mails: a mail sender is missing"},
 		{"no public URL", "mail localhost {\nfrom pbx@example.com\n}", "preparing to send mails: mail needs public_url (RINGFENCE_PUBLIC_URL)"},
 		{"public URL in the clear", "public_url http://pbx.example.com", "reading public_url (RINGFENCE_PUBLIC_URL): the public URL must begin with https://"},
-		{"reset page in the clear", public + mails.Caddyfile("reset_url http://pbx.example.com/:token"), "the reset URL"},
 		{"no server", "mail {\nfrom pbx@example.com\n}", "a mail host is missing"},
 		{"no port", public + "mail localhost:smtp {\nfrom pbx@example.com\n}", "is not a number"},
 		{"no TLS", public + mails.Caddyfile("tls maybe"), `mail TLS "maybe"`},
 		{"no templates", public + mails.Caddyfile("templates /nonexistent"), "reading the mail templates"},
-		{"endless links", public + mails.Caddyfile("reset_validity 30d"), "valid for less than a minute or more than a week"},
 		{"twice", mails.Caddyfile("") + mails.Caddyfile(""), "mail is given twice"},
 		{"unknown option", mails.Caddyfile("bcc x@example.com"), `unknown option "bcc" of mail`},
 		{"no duration", mails.Caddyfile("timeout soon"), `timeout of mail: "soon" is not a positive duration`},

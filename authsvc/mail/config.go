@@ -25,8 +25,8 @@ const (
 	NoTLS = "none"
 )
 
-// DefaultValidity is how long a link is valid unless the configuration says otherwise.
-const DefaultValidity = time.Hour
+// Validity is how long the token of a link is valid.
+const Validity = time.Hour
 
 const defaultTimeout = 30 * time.Second
 
@@ -50,14 +50,6 @@ type Config struct {
 	// BaseURL is the address at which browsers reach this service, such as "https://pbx.example.com". Links begin with it. It is
 	// https, or http on this host alone, has no query, and its host is in ASCII. Required with a host.
 	BaseURL string
-	// ResetURL is the page on which a user chooses a password: an absolute URL like BaseURL, but with any fragment, in which
-	// :user_uuid and :token stand for the values (not braces, which a Caddyfile would resolve). The page POSTs the new password
-	// with them to /users/password/reset. Default: <BaseURL>/console/reset.html#user_uuid=:user_uuid&token=:token, where the
-	// fragment keeps the token out of access logs and Referer headers.
-	ResetURL string
-	// ConfirmationValidity and ResetValidity are the validity of links that the mails state. The caller makes the tokens, and
-	// gives them the same validity. Default: DefaultValidity.
-	ConfirmationValidity, ResetValidity time.Duration
 	// Templates is a folder with files that replace the texts, see the package's documentation. Default: none.
 	Templates string
 }
@@ -66,8 +58,6 @@ func (c Config) withDefaults() Config {
 	c.TLS = cmp.Or(c.TLS, StartTLS)
 	c.Port = cmp.Or(c.Port, map[string]int{StartTLS: 587, ImplicitTLS: 465, NoTLS: 25}[c.TLS])
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
-	c.ConfirmationValidity = cmp.Or(c.ConfirmationValidity, DefaultValidity)
-	c.ResetValidity = cmp.Or(c.ResetValidity, DefaultValidity)
 	return c
 }
 
@@ -127,41 +117,24 @@ func parseFrom(from string) (*mail.Address, error) {
 	return address, nil
 }
 
+// parseBase reads a base URL: https, or http of this host, with an ASCII host, and without user information, a query and a fragment.
 func parseBase(base string) (*url.URL, error) {
-	u, err := parseAbsolute(base)
+	u, err := url.Parse(base)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the base URL: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("the base URL %q begins with neither https:// nor http://", base)
+	case u.User != nil:
+		return nil, errors.New("the base URL holds user information")
+	case !hostName.MatchString(u.Hostname()) && !isIP(u.Hostname()):
+		return nil, fmt.Errorf("the base URL %q has no host in ASCII", base)
+	case !webaddress.Private(u):
+		return nil, fmt.Errorf("the base URL %q begins with http://, which is for this host alone: tokens are in links", base)
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#"):
 		return nil, fmt.Errorf("the base URL %q has a query or a fragment", base)
 	}
 	return u, nil
-}
-
-// The placeholders in Config.ResetURL.
-const (
-	userPlace  = ":user_uuid"
-	tokenPlace = ":token"
-)
-
-// checkReset checks a reset URL: absolute, with a token after its host.
-func checkReset(reset string) error {
-	if !strings.Contains(reset, tokenPlace) {
-		return fmt.Errorf("the reset URL %q has no %s", reset, tokenPlace)
-	}
-	beforePath := regexp.MustCompile(`^[a-zA-Z]+://[^/?#]*`).FindString(reset)
-	if strings.Contains(beforePath, userPlace) || strings.Contains(beforePath, tokenPlace) {
-		return fmt.Errorf("the reset URL %q has %s or %s in its host", reset, userPlace, tokenPlace)
-	}
-	if _, err := parseAbsolute(fill(reset, "user", "token")); err != nil {
-		return fmt.Errorf("the reset URL: %w", err)
-	}
-	return nil
-}
-
-// fill puts the values into a reset URL.
-func fill(reset, userUUID, token string) string {
-	return strings.NewReplacer(userPlace, encode(userUUID), tokenPlace, encode(token)).Replace(reset)
 }
 
 // encode percent-encodes everything but letters, digits and "-_.~", so that the value stays the same in a path, a query and a
@@ -171,24 +144,6 @@ func encode(value string) string {
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$`)
-
-// parseAbsolute reads an https URL, or an http URL of this host, with an ASCII host and without user information.
-func parseAbsolute(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return nil, err
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("%q begins with neither https:// nor http://", text)
-	case u.User != nil:
-		return nil, errors.New("it holds user information")
-	case !hostName.MatchString(u.Hostname()) && !isIP(u.Hostname()):
-		return nil, fmt.Errorf("%q has no host in ASCII", text)
-	case !webaddress.Private(u):
-		return nil, fmt.Errorf("%q begins with http://, which is for this host alone: tokens are in links", text)
-	}
-	return u, nil
-}
 
 func isIP(host string) bool {
 	address, err := netip.ParseAddr(host)

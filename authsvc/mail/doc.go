@@ -1,8 +1,7 @@
 // Package mail sends the mails of the authentication service, one to confirm an address, one to reset a password and one that tests the
 // mail server, and renders the page that tells a browser that an address is confirmed.
 //
-// A send is one attempt, within a time limit, and its error says whether another attempt could succeed (ErrTemporary). The caller
-// repeats, queues and limits the rate. Nothing is sent unless the connection is encrypted and the server's certificate verified.
+// A send is one attempt, within a time limit. The caller queues and limits the rate. Nothing is sent unless the connection is encrypted and the server's certificate verified.
 // Links begin with the configured base URL: a request's Host header never reaches this package. No error holds the SMTP password
 // or a link's token.
 //

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	texttemplate "text/template"
-	"time"
 	"unicode"
 
 	"github.com/google/uuid"
@@ -102,11 +101,11 @@ func hasControl(text string) bool {
 }
 
 // message makes the mail: both parts, and headers that say that a machine wrote it.
-func (s *Sender) message(t mailTemplate, to Recipient, link string, valid time.Duration) (*gomail.Msg, error) {
+func (s *Sender) message(t mailTemplate, to Recipient, link string) (*gomail.Msg, error) {
 	if err := to.check(); err != nil {
 		return nil, err
 	}
-	data := newLetter(to, link, s.site, valid)
+	data := newLetter(to, link, s.site)
 	subject, err := renderSubject(t.subject, data)
 	if err != nil {
 		return nil, err
@@ -138,22 +137,6 @@ func (s *Sender) letter(name, address, subject, text string) *gomail.Msg {
 	return m
 }
 
-// inWords returns a duration in its largest whole unit, such as "2 days" or "90 minutes".
-func inWords(d time.Duration) string {
-	for _, unit := range []struct {
-		size time.Duration
-		name string
-	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
-		if n := d / unit.size; n > 0 && d%unit.size == 0 {
-			if n == 1 {
-				return "1 " + unit.name
-			}
-			return fmt.Sprintf("%d %ss", n, unit.name)
-		}
-	}
-	return d.String()
-}
-
 //go:embed templates/*.txt templates/*.html
 var embedded embed.FS
 
@@ -177,8 +160,8 @@ type letter struct {
 	Site    string
 }
 
-func newLetter(to Recipient, link, site string, valid time.Duration) letter {
-	return letter{Recipient: to, Name: to.name(), Account: to.account(), Link: link, Valid: inWords(valid), Site: site}
+func newLetter(to Recipient, link, site string) letter {
+	return letter{Recipient: to, Name: to.name(), Account: to.account(), Link: link, Valid: "1 hour", Site: site}
 }
 
 type page struct {
@@ -314,7 +297,7 @@ func loadMail(folder, textName, htmlName string) (mailTemplate, error) {
 	}
 	const link = "https://pbx.example.com/sample"
 	for _, to := range []Recipient{{Address: "sample@example.com"}, {"sample@example.com", "Ada", "Sample", "ada"}} {
-		sample := newLetter(to, link, "pbx.example.com", DefaultValidity)
+		sample := newLetter(to, link, "pbx.example.com")
 		if _, err := renderSubject(subject, sample); err != nil {
 			return mailTemplate{}, broken(folder, textName, err)
 		}

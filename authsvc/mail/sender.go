@@ -47,14 +47,6 @@ func New(c Config) (*Sender, error) {
 		}
 		s.site = s.base.Hostname()
 	}
-	if c.ResetURL != "" {
-		if err := checkReset(c.ResetURL); err != nil {
-			return nil, err
-		}
-	}
-	if c.ConfirmationValidity < 0 || c.ResetValidity < 0 {
-		return nil, errors.New("a link's validity is negative")
-	}
 	if c.Host == "" {
 		if err := c.hostless(); err != nil {
 			return nil, err
@@ -77,27 +69,22 @@ func New(c Config) (*Sender, error) {
 // Enabled reports whether there is a mail server. Without one every send returns ErrNotConfigured.
 func (s *Sender) Enabled() bool { return s != nil && s.config.Host != "" }
 
-// Confirmation sends the link with which to confirm the address,
-// <base>/api/auth/0.1/emails/<uuid>/confirm?token=<token>. One attempt: see ErrTemporary.
+// Confirmation sends the link with which to confirm the address, <base>/api/auth/0.1/emails/<uuid>/confirm?token=<token>. It makes one attempt.
 func (s *Sender) Confirmation(ctx context.Context, to Recipient, emailUUID, token string) error {
-	return s.mail(ctx, "confirmation", to, emailUUID, token, func() (mailTemplate, string, time.Duration) {
-		link := s.base.JoinPath("api/auth/0.1/emails", emailUUID, "confirm").String() + "?token=" + encode(token)
-		return s.templates.confirmation, link, s.config.ConfirmationValidity
+	return s.mail(ctx, "confirmation", to, emailUUID, token, func() (mailTemplate, string) {
+		return s.templates.confirmation, s.base.JoinPath("api/auth/0.1/emails", emailUUID, "confirm").String() + "?token=" + encode(token)
 	})
 }
 
-// PasswordReset sends the link with which to choose a new password, as Config.ResetURL says. One attempt: see ErrTemporary.
+// PasswordReset sends the link to the console's page on which to choose a new password. The fragment keeps the token out of access logs and Referer
+// headers. It makes one attempt.
 func (s *Sender) PasswordReset(ctx context.Context, to Recipient, userUUID, token string) error {
-	return s.mail(ctx, "password reset", to, userUUID, token, func() (mailTemplate, string, time.Duration) {
-		reset := s.config.ResetURL
-		if reset == "" {
-			reset = s.base.JoinPath("console/reset.html").String() + "#user_uuid=" + userPlace + "&token=" + tokenPlace
-		}
-		return s.templates.reset, fill(reset, userUUID, token), s.config.ResetValidity
+	return s.mail(ctx, "password reset", to, userUUID, token, func() (mailTemplate, string) {
+		return s.templates.reset, s.base.JoinPath("console/reset.html").String() + "#user_uuid=" + encode(userUUID) + "&token=" + encode(token)
 	})
 }
 
-// Test sends a mail that says that mails arrive. One attempt: see ErrTemporary. The text of an error may be shown: it has what the server said.
+// Test sends a mail that says that mails arrive, in one attempt. The text of an error may be shown: it has what the server said.
 func (s *Sender) Test(ctx context.Context, address string) error {
 	if !s.Enabled() {
 		return ErrNotConfigured
@@ -109,7 +96,7 @@ func (s *Sender) Test(ctx context.Context, address string) error {
 	return s.send(ctx, s.letter("", address, "Test of "+s.site, text), address, "")
 }
 
-// Fax sends a fax that was received at some time, as an attachment. One attempt: see ErrTemporary. The text of an error does not hold the address.
+// Fax sends a fax that was received at some time, as an attachment, in one attempt. The text of an error does not hold the address.
 func (s *Sender) Fax(ctx context.Context, address, text, name string, tiff io.Reader) error {
 	if !s.Enabled() {
 		return ErrNotConfigured
@@ -125,15 +112,15 @@ func (s *Sender) Fax(ctx context.Context, address, text, name string, tiff io.Re
 }
 
 // mail sends a mail with a link, which has a UUID and a token.
-func (s *Sender) mail(ctx context.Context, what string, to Recipient, id, token string, of func() (mailTemplate, string, time.Duration)) error {
+func (s *Sender) mail(ctx context.Context, what string, to Recipient, id, token string, of func() (mailTemplate, string)) error {
 	if !s.Enabled() {
 		return ErrNotConfigured
 	}
 	if err := uuid.Validate(id); err != nil {
 		return fmt.Errorf("making a %s mail: reading the UUID for the link: %w", what, err)
 	}
-	template, link, valid := of()
-	m, err := s.message(template, to, link, valid)
+	template, link := of()
+	m, err := s.message(template, to, link)
 	if err != nil {
 		return fmt.Errorf("making a %s mail: %w", what, err)
 	}
@@ -170,11 +157,14 @@ func (s *Sender) send(ctx context.Context, m *gomail.Msg, to, token string) erro
 		return nil
 	}
 	step += " " + s.address()
-	if ctx.Err() != nil {
-		// The connection's own error would only say that it was closed.
-		return &sendError{step: step, text: ctx.Err().Error(), cause: ctx.Err(), temporary: true}
+	if ctx.Err() != nil { // the connection's own error would only say that it was closed
+		return fmt.Errorf("%s: %w", step, ctx.Err())
 	}
-	return failed(step, err, s.config.Password, token, encode(token))
+	text := err.Error()
+	if reply, ok := errors.AsType[*textproto.Error](err); ok {
+		text = fmt.Sprintf("the server answered %d %s", reply.Code, reply.Msg)
+	}
+	return fmt.Errorf("%s: %s", step, quotable(text, s.config.Password, token, encode(token)))
 }
 
 // deliver connects and transfers the mail. On failure it also returns, in words, the step that failed. It manages the connection
@@ -324,72 +314,17 @@ func (a *auth) Start(server *smtp.ServerInfo) (string, []byte, error) {
 var (
 	// ErrNotConfigured is the error of every send if there is no mail server.
 	ErrNotConfigured = errors.New("no mail server is configured")
-	// ErrTemporary is wrapped by an error if the same mail may succeed later: the server was not reached in time, closed the
-	// connection, or asked to try again (a 4xx reply, such as greylisting). If it closed the connection after receiving the whole
-	// text, the mail may have arrived, and another attempt sends it twice. Without ErrTemporary the mail, or the configuration,
-	// must change first.
-	ErrTemporary = errors.New("temporary failure")
 	// ErrRecipient is wrapped by an error if nothing was sent because the recipient's address or a name cannot stand in a mail
 	// header.
 	ErrRecipient = errors.New("unfit recipient")
 )
 
-// sendError is a failed send. Its text is safe to log: it has the server's reply without anything that looks secret.
-type sendError struct {
-	step      string
-	text      string
-	cause     error // set only if the network or TLS failed: other errors may quote the server
-	temporary bool
-}
-
-func (e *sendError) Error() string { return e.step + ": " + e.text }
-
-// Unwrap returns ErrTemporary and the cause, where they apply.
-func (e *sendError) Unwrap() []error {
-	var chain []error
-	if e.temporary {
-		chain = append(chain, ErrTemporary)
-	}
-	if e.cause != nil {
-		chain = append(chain, e.cause)
-	}
-	return chain
-}
-
-// failed returns the error of one step of a send, without the secrets.
-func failed(step string, err error, secrets ...string) error {
-	if reply, ok := errors.AsType[*textproto.Error](err); ok {
-		text := fmt.Sprintf("the server answered %d %s", reply.Code, quotable(reply.Msg, secrets))
-		return &sendError{step: step, text: text, temporary: reply.Code/100 == 4}
-	}
-	if temporary, known := connectionError(err); known {
-		return &sendError{step: step, text: err.Error(), cause: err, temporary: temporary}
-	}
-	return &sendError{step: step, text: quotable(err.Error(), secrets)}
-}
-
-// connectionError reports whether an error comes from the network or from TLS, and not from the server's reply, and whether it
-// may be temporary.
-func connectionError(err error) (temporary, known bool) {
-	var (
-		certificate *tls.CertificateVerificationError
-		notTLS      tls.RecordHeaderError
-		alert       tls.AlertError
-		network     net.Error
-	)
-	if errors.As(err, &certificate) || errors.As(err, &notTLS) || errors.As(err, &alert) {
-		return false, true
-	}
-	gone := errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	return gone, gone
-}
-
 // long matches what may be a token, a link or an encoded password.
 var long = regexp.MustCompile(`[A-Za-z0-9+/_=%-]{20,}`)
 
-// quotable makes a server's reply fit for a log line. Servers quote commands that they do not know and links that they do not
+// quotable makes an error, which may quote the server, fit for a log line. Servers quote commands that they do not know and links that they do not
 // like, so the secrets, and every run of characters that could be an encoded secret, are removed.
-func quotable(said string, secrets []string) string {
+func quotable(said string, secrets ...string) string {
 	for _, secret := range secrets {
 		if secret != "" {
 			said = strings.ReplaceAll(said, secret, "...")

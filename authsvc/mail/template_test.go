@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
@@ -25,7 +24,6 @@ func folder(t *testing.T, files map[string]string) string {
 func TestOwnTemplates(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	c := config(server)
-	c.ConfirmationValidity = 90 * time.Minute
 	c.Templates = folder(t, map[string]string{
 		"confirmation.txt":  `{{define "subject"}} Bestätigen, {{.Firstname}}{{end}}{{.Name}}|{{.Account}}|{{.Address}}|{{.Lastname}}|{{.Username}}|{{.Site}}|{{.Valid}}| {{.Link}}`,
 		"confirmation.html": `<p>{{.Lastname}}</p><a href="{{.Link}}">hier</a>`,
@@ -43,7 +41,7 @@ func TestOwnTemplates(t *testing.T) {
 	if got := m.Subject(t); got != "Bestätigen, Ada" {
 		t.Errorf("subject %q", got)
 	}
-	if got, want := m.Text(t), "|ada.l|ada@example.com|<Lovelace>|ada.l|pbx.example.com|90 minutes| "+link; got != want {
+	if got, want := m.Text(t), "|ada.l|ada@example.com|<Lovelace>|ada.l|pbx.example.com|1 hour| "+link; got != want {
 		t.Errorf("text\n%s, want\n%s", got, want)
 	}
 	if got, want := m.HTML(t), `<p>&lt;Lovelace&gt;</p><a href="`+link+`">hier</a>`; got != want {

@@ -39,9 +39,9 @@ type Settings struct {
 	// Params are the parameters of new hashes; Current reports whether a hash uses them. As many hashes are computed at once as
 	// the process has processors, and each takes this memory. Default: DefaultParams.
 	Params Params
-	// Queue is how many may wait, at most 10000; more are refused with ErrBusy. Default: 64.
+	// Queue is how many may wait; more are refused with ErrBusy. Default: 64.
 	Queue int
-	// Wait is how long each may wait before it is refused too, at most a minute. Default: 2 seconds.
+	// Wait is how long each may wait before it is refused too. Default: 2 seconds.
 	Wait time.Duration
 	// Shortest is the least number of characters of a new password, from 1 to 128. It does not apply to imported hashes. Default:
 	// 8.
@@ -57,9 +57,6 @@ func (s Settings) WithDefaults() (Settings, error) {
 	}
 	if s.Shortest < 1 || s.Shortest > 128 {
 		return s, errors.New("the shortest password must have from 1 to 128 characters")
-	}
-	if s.Queue < 1 || s.Queue > 10_000 || s.Wait < time.Millisecond || s.Wait > time.Minute {
-		return s, errors.New("passwords that wait: the queue must be from 1 to 10000, and the wait from a millisecond to a minute")
 	}
 	return s, nil
 }
