@@ -26,8 +26,6 @@ type Mailer interface {
 	PasswordReset(ctx context.Context, to mail.Recipient, userUUID, token string) error
 	// Test sends a mail that only says that mails arrive. The text of its error may be shown.
 	Test(ctx context.Context, address string) error
-	// ConfirmedPage returns the HTML page for a browser that has followed the link of a confirmation.
-	ConfirmedPage(address string) ([]byte, error)
 }
 
 // Limits slow down guessing and flooding. A zero field means its default.

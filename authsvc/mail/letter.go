@@ -146,10 +146,9 @@ const (
 	confirmationHTML = "confirmation.html"
 	resetText        = "reset.txt"
 	resetHTML        = "reset.html"
-	confirmedHTML    = "confirmed.html"
 )
 
-var templateNames = []string{confirmationText, confirmationHTML, resetText, resetHTML, confirmedHTML}
+var templateNames = []string{confirmationText, confirmationHTML, resetText, resetHTML}
 
 type letter struct {
 	Recipient
@@ -164,11 +163,6 @@ func newLetter(to Recipient, link, site string) letter {
 	return letter{Recipient: to, Name: to.name(), Account: to.account(), Link: link, Valid: "1 hour", Site: site}
 }
 
-type page struct {
-	Address string
-	Site    string
-}
-
 type executor interface {
 	Execute(w io.Writer, data any) error
 }
@@ -177,18 +171,7 @@ type mailTemplate struct {
 	subject, text, html executor
 }
 
-type templates struct {
-	confirmation, reset mailTemplate
-	confirmed           executor
-}
-
-var defaults = func() *templates {
-	t, err := loadTemplates("")
-	if err != nil {
-		panic(err)
-	}
-	return t
-}()
+type templates struct{ confirmation, reset mailTemplate }
 
 // loadTemplates reads the templates, preferring those in the folder to our own, and tries each one. The folder may be "".
 func loadTemplates(folder string) (*templates, error) {
@@ -200,19 +183,7 @@ func loadTemplates(folder string) (*templates, error) {
 		return nil, err
 	}
 	reset, err := loadMail(folder, resetText, resetHTML)
-	if err != nil {
-		return nil, err
-	}
-	confirmed, err := loadHTML(folder, confirmedHTML)
-	if err != nil {
-		return nil, err
-	}
-	for _, sample := range []page{{}, {"sample@example.com", "pbx.example.com"}} {
-		if _, err := render(confirmed, sample); err != nil {
-			return nil, broken(folder, confirmedHTML, err)
-		}
-	}
-	return &templates{confirmation: confirmation, reset: reset, confirmed: confirmed}, nil
+	return &templates{confirmation: confirmation, reset: reset}, err
 }
 
 // checkNames refuses a file that looks like a replacement of a text, but whose name replaces none.
@@ -255,10 +226,6 @@ func broken(folder, name string, cause error) error {
 	return fmt.Errorf("mail template %s: %w", filepath.Join(folder, name), cause)
 }
 
-func loadHTML(folder, name string) (*htmltemplate.Template, error) {
-	return load(folder, name, htmltemplate.New(name).Parse)
-}
-
 func loadText(folder, name string) (*texttemplate.Template, error) {
 	return load(folder, name, texttemplate.New(name).Parse)
 }
@@ -283,7 +250,7 @@ func loadMail(folder, textName, htmlName string) (mailTemplate, error) {
 	if err != nil {
 		return mailTemplate{}, err
 	}
-	html, err := loadHTML(folder, htmlName)
+	html, err := load(folder, htmlName, htmltemplate.New(htmlName).Parse)
 	if err != nil {
 		return mailTemplate{}, err
 	}

@@ -367,18 +367,12 @@ func TestDotsArrive(t *testing.T) {
 }
 
 func TestNotConfigured(t *testing.T) {
-	templates := t.TempDir()
-	if err := os.WriteFile(filepath.Join(templates, "confirmed.html"), []byte("ours: {{.Address}}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	tests := []struct {
 		name   string
 		sender *mail.Sender
-		page   string
 	}{
-		{"nil", nil, "<strong>a&amp;b@example.com</strong> is confirmed."},
-		{"no host", newSender(t, mail.Config{BaseURL: "https://pbx.example.com"}), "is confirmed at pbx.example.com."},
-		{"no host, own page", newSender(t, mail.Config{Templates: templates}), "ours: a&amp;b@example.com"},
+		{"nil", nil},
+		{"no host", newSender(t, mail.Config{BaseURL: "https://pbx.example.com"})},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -391,10 +385,6 @@ func TestNotConfigured(t *testing.T) {
 				if err != mail.ErrNotConfigured { //nolint:errorlint // this very error: callers show it
 					t.Errorf("error %v", err)
 				}
-			}
-			page, err := tt.sender.ConfirmedPage("a&b@example.com")
-			if err != nil || !strings.Contains(string(page), tt.page) {
-				t.Errorf("page %s, %v", page, err)
 			}
 		})
 	}

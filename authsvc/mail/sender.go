@@ -130,20 +130,6 @@ func (s *Sender) mail(ctx context.Context, what string, to Recipient, id, token 
 	return nil
 }
 
-// ConfirmedPage returns the page for GET /emails/{email_uuid}/confirm, as text/html; charset=utf-8. The address is escaped; it
-// may be empty. It works without a mail server, and on a nil Sender with the default template.
-func (s *Sender) ConfirmedPage(address string) ([]byte, error) {
-	t, data := defaults, page{Address: address}
-	if s != nil {
-		t, data.Site = s.templates, s.site
-	}
-	html, err := render(t.confirmed, data)
-	if err != nil {
-		return nil, fmt.Errorf("making the confirmation page: %w", err)
-	}
-	return []byte(html), nil
-}
-
 // quitTimeout is how long a server that has the mail may take for QUIT.
 const quitTimeout = 2 * time.Second
 

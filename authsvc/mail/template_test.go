@@ -75,8 +75,6 @@ func TestBrokenTemplates(t *testing.T) {
 		{"reset.txt", "{{define \"subject\"}} {{end}}{{.Link}}", []string{"DIR/reset.txt", "not one line"}},
 		{"confirmation.html", "<p>\n{{template \"nobody\"}}{{.Link}}", []string{"DIR/confirmation.html", "confirmation.html:2", "nobody"}},
 		{"confirmation.html", "<p>\n<a href='{{if .Name}}'{{end}}>{{.Link}}</a>", []string{"DIR/confirmation.html", "confirmation.html:2"}},
-		{"confirmed.html", "<p>{{.Mailbox}}</p>", []string{"DIR/confirmed.html", "confirmed.html:1", "Mailbox"}},
-		{"confirmed.html", "<p>{{if .Address}}", []string{"DIR/confirmed.html", "confirmed.html:1"}},
 		{"confirmaton.txt", "{{.Link}}", []string{"DIR/confirmaton.txt", "none of the texts: confirmation.txt, "}},
 	}
 	for _, tt := range tests {
@@ -104,30 +102,5 @@ func TestUnreadableTemplate(t *testing.T) {
 	_, err := mail.New(mail.Config{Templates: dir})
 	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "reset.html")) {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestConfirmedPage(t *testing.T) {
-	sender := newSender(t, mail.Config{BaseURL: "https://pbx.example.com:8443/x"})
-	tests := []struct {
-		name, address, want string
-	}{
-		{"an address", "ada@example.com", "The e-mail address <strong>ada@example.com</strong> is confirmed at pbx.example.com."},
-		{"none", "", "Your e-mail address is confirmed at pbx.example.com."},
-		{
-			"markup", `<script>alert(1)</script>"'&@x`,
-			"<strong>&lt;script&gt;alert(1)&lt;/script&gt;&#34;&#39;&amp;@x</strong>",
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			page, err := sender.ConfirmedPage(tt.address)
-			if err != nil || !strings.Contains(string(page), tt.want) {
-				t.Errorf("page %s, %v", page, err)
-			}
-			if strings.Contains(string(page), "<script") {
-				t.Errorf("a script:\n%s", page)
-			}
-		})
 	}
 }
