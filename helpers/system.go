@@ -59,7 +59,7 @@ type Node struct {
 	StartedAt time.Time  `db:"started_at" json:"started_at" doc:"When it was started."`
 	SeenAt    time.Time  `db:"seen_at" json:"seen_at" doc:"When it wrote into the database last, which it does once a minute."`
 	Asterisk  *string    `db:"asterisk" json:"asterisk" example:"main" doc:"The name of the Asterisk that it configures, or did last; null: none."`
-	Until     *time.Time `db:"expires_at" json:"until" doc:"Until when no other node may configure it, unless this one renews that, as it does while it runs."`
+	Until     *time.Time `db:"expires_at" json:"until" doc:"Until when no other node may configure it. While there is nothing to do, that is in the past."`
 }
 
 func (e *endpoints) systemOperations() []rest.Operation {

@@ -15,7 +15,9 @@
 //   - a change that was committed and of which no job tells yet: each node asks for a job when it starts, if changes are to reach the
 //     telephone system at once.
 //
-// A process that follows one that was killed waits until its lease has expired, as any other node does. A node whose lease has expired without
-// its notice (it was suspended, or cut off from the database) renews it, or stops, before it swaps the files, and stops its reloads as soon as it
-// notices.
+// The name under which a node holds the lease is kept in its folder, so that a process that follows a killed one has its lease at once
+// (identity.go).
+//
+// A node whose lease has expired without its notice (it was suspended, or cut off from the database) renews it, or stops, before it
+// swaps the files, and stops its reloads as soon as it notices.
 package apply

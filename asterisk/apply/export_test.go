@@ -17,6 +17,9 @@ func (s *Service) ApplyUnasked(ctx context.Context) (jobs.Job, error) {
 	return s.await(ctx, job.UUID)
 }
 
+// Identify returns the name of a node; see identify.
+var Identify = identify
+
 // DialplanActions returns in a few words what makes one dialplan of another; see dialplanActions.
 func DialplanActions(from, to []byte) (all []string, ok bool) {
 	actions, ok := dialplanActions(from, to)

@@ -14,21 +14,27 @@ import (
 // lead gets the lease, if this node can have it, and does the jobs.
 func (s *Service) lead(ctx context.Context) {
 	var failing, useless complaint
+	var seen waited
+	var said time.Time
 	rest := s.settings.Poll
 	for ctx.Err() == nil {
 		if s.mute(ctx, &useless) {
 			s.rest(ctx, s.settings.Reach/4)
 			continue
 		}
-		held, err := s.lease.get(ctx)
+		s.say(ctx, &said)
+		may, err := s.mayLead(ctx, &seen)
+		if may {
+			may, err = s.lease.get(ctx)
+		}
 		if ctx.Err() == nil {
 			failing.about(err, "this node cannot configure Asterisk now; trying again")
 		}
 		rest = min(2*rest, s.settings.Reach) // of a node that cannot use its folder
-		if !held || s.leading(ctx, &useless) {
+		if !may || s.leading(ctx, &useless) {
 			rest = s.settings.Poll
 		}
-		if !held && err == nil {
+		if !may && err == nil {
 			s.cannot(nil) // another node can
 		}
 		s.rest(ctx, rest)
@@ -59,20 +65,18 @@ func (s *Service) mute(ctx context.Context, useless *complaint) bool {
 	return true
 }
 
-// say tells nodes that cannot tell Asterisk of their files that this one can, until ctx ends.
-func (s *Service) say(ctx context.Context) {
-	var failing complaint
-	for ctx.Err() == nil {
-		err := s.lease.reaches(ctx)
-		if ctx.Err() == nil {
-			failing.about(err, "a node without a manager interface may configure this Asterisk")
-		}
-		if err != nil {
-			pause(ctx, s.settings.Reach)
-		} else {
-			pause(ctx, remembered/100)
-		}
+// say tells nodes that cannot tell Asterisk of their files that this one can, now and then.
+func (s *Service) say(ctx context.Context, said *time.Time) {
+	if s.client == nil || !said.IsZero() && time.Since(*said) < s.settings.Idle {
+		return
 	}
+	if err := s.lease.reaches(ctx); err != nil {
+		if ctx.Err() == nil {
+			slog.Warn("a node without a manager interface may configure this Asterisk", "error", err)
+		}
+		return
+	}
+	*said = time.Now()
 }
 
 // rest waits until there may be something to do, or for so long.
@@ -84,75 +88,71 @@ func (s *Service) rest(ctx context.Context, length time.Duration) {
 	}
 }
 
-// leading does jobs while this node has the lease, which it renews. It reports whether it could begin; then the lease is lost, or given up.
-func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) {
-	defer s.leaves()
-	held, stop := context.WithCancel(ctx)
-	var renewal sync.WaitGroup
-	renewal.Go(func() {
-		defer stop()
-		s.keepLease(held)
-	})
-	err := s.begin(held)
-	if begun = err == nil; begun {
-		useless.about(nil, "")
-		err = s.serve(held, useless)
-	}
-	lost := held.Err() != nil || errors.Is(err, errLeaseLost)
-	stop()
-	renewal.Wait()
-	switch _, other := errors.AsType[*otherFolderError](err); {
-	case ctx.Err() != nil:
-	case lost:
-		slog.Warn("another node configures Asterisk now")
-	case other: // the job and the log say so
-		s.letGo(ctx)
-		s.leaves()
-		s.passOn()
-		pause(ctx, s.settings.Reach) // the others go first
-	case !begun:
-		useless.about(err, "this node cannot configure Asterisk; trying again")
-		s.giveUp(ctx, err)
-	default:
-		s.letGo(ctx)
-	}
-	return begun
+// waited is a job that another node should do, and since when this one has seen it.
+type waited struct {
+	job   int64
+	since time.Time
 }
 
-// serve does the jobs until ctx ends. It returns when another node should, or must, do the next one.
-func (s *Service) serve(ctx context.Context, useless *complaint) error {
+// mayLead reports whether this node may try to get the lease: nobody had it, this node had it last, who had it has not been heard of for
+// long, or leaves a job undone.
+func (s *Service) mayLead(ctx context.Context, seen *waited) (bool, error) {
+	state, err := s.lease.look(ctx)
+	if err != nil || state.none || state.own || state.expired > 2*s.settings.Idle {
+		return err == nil, err
+	}
+	job, err := s.queue.unfinished(ctx)
+	if err != nil {
+		return false, err
+	}
+	if job != seen.job {
+		*seen = waited{job, time.Now()}
+	}
+	return job != 0 && state.expired >= 0 && time.Since(seen.since) >= s.settings.Lease/3, nil
+}
+
+// leading does jobs while this node has the lease. It reports whether it could begin. If not, it has given the lease up.
+func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) {
+	defer s.leaves()
+	err := s.holding(ctx, s.begin)
+	if ctx.Err() != nil || errors.Is(err, errLeaseLost) || errors.Is(err, context.Canceled) { // also lost
+		return false
+	}
+	if useless.about(err, "this node cannot configure Asterisk; trying again"); err != nil {
+		s.giveUp(ctx, err)
+		return false
+	}
 	var failing complaint
-	var looked time.Time
+	renewed, said := time.Now(), time.Now()
 	for ctx.Err() == nil {
+		s.say(ctx, &said)
+		s.readsAgain(ctx)
 		due, err := s.due(ctx)
-		if due || time.Since(looked) >= s.settings.Lease/3 {
+		if err == nil && (due || time.Since(renewed) >= s.settings.Idle) {
 			if s.mute(ctx, useless) {
-				return nil
+				s.letGo(ctx)
+				return true
 			}
-			looked = time.Now()
+			err = s.holding(ctx, s.work)
+			renewed = time.Now()
 		}
-		if err == nil && due {
-			if err = s.stillLeads(ctx); err == nil {
-				err = s.work(ctx)
-			}
+		if errors.Is(err, errLeaseLost) {
+			slog.Warn("another node configures Asterisk now")
+			return true
 		}
-		if _, other := errors.AsType[*otherFolderError](err); other || errors.Is(err, errLeaseLost) {
-			return err
+		if _, other := errors.AsType[*otherFolderError](err); other { // the job and the log say so
+			s.letGo(ctx)
+			s.leaves()
+			s.refused()
+			pause(ctx, s.settings.Reach) // the others go first
+			return true
 		}
 		if ctx.Err() == nil {
 			failing.about(err, "Asterisk's configuration waits; trying again")
 		}
 		s.rest(ctx, s.settings.Poll)
 	}
-	return ctx.Err()
-}
-
-// passOn gives a change that was refused, since Asterisk reads another folder, to another node, once: if this one gets that job too, there is no other.
-func (s *Service) passOn() {
-	if !s.passedOn {
-		s.Changed()
-	}
-	s.passedOn = true
+	return true
 }
 
 // letGo gives the lease up.
@@ -187,6 +187,22 @@ func (s *Service) due(ctx context.Context) (bool, error) {
 	}
 	job, err := s.queue.next(ctx)
 	return job != nil, err
+}
+
+// holding runs do while the lease is renewed. The context of do ends when the lease is lost.
+func (s *Service) holding(ctx context.Context, do func(ctx context.Context) error) error {
+	if err := s.stillLeads(ctx); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
+		defer stop()
+		s.keepLease(ctx)
+	})
+	defer renewal.Wait()
+	defer stop()
+	return do(ctx)
 }
 
 func (s *Service) leaves() {

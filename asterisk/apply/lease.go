@@ -8,7 +8,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// lease is the right to configure an Asterisk, which one node has at a time. Its holder renews it, or stops.
+// lease is the right to configure an Asterisk, which one node has at a time. While there is something to do, its holder renews it, or
+// stops. While there is nothing to do, it may expire: then its holder is still the one who gets it next, as long as it is there.
 type lease struct {
 	db     store.DB
 	name   string // of the Asterisk
@@ -63,11 +64,8 @@ func (l *lease) write(ctx context.Context, doing, sql string, args func(now time
 const takeLease = `INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ($1, $2, $3)
 	ON CONFLICT (asterisk) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at`
 
-// get gets the lease, if nobody else has a valid one, and reports whether this node has it now. It writes nothing while somebody else has.
+// get gets the lease, if nobody else has a valid one, and reports whether this node has it now.
 func (l *lease) get(ctx context.Context) (held bool, err error) {
-	if state, err := l.look(ctx); err != nil || !state.none && !state.own && state.expired < 0 {
-		return false, err
-	}
 	return l.write(ctx, "getting the lease of the Asterisk", takeLease+" WHERE asterisk_lease.holder = excluded.holder OR asterisk_lease.expires_at <= $4",
 		func(now time.Time) []any { return []any{l.name, l.holder, now.Add(l.length), now} })
 }

@@ -38,7 +38,7 @@ type look struct {
 func (s *Service) Live(ctx context.Context) (jobs.Live, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	files, _, err := s.own()
+	files, _, err := s.own(ctx)
 	if err != nil {
 		return jobs.Live{}, err
 	}

@@ -143,6 +143,12 @@ func (q *queue) next(ctx context.Context) (*jobRow, error) {
 	return &rows[0], nil
 }
 
+// unfinished returns the id of the oldest job that waits or runs, or 0.
+func (q *queue) unfinished(ctx context.Context) (int64, error) {
+	return store.Get[int64](ctx, q.db, `SELECT coalesce(min(id), 0) FROM asterisk_job WHERE asterisk = $1 AND state IN ($2, $3)`,
+		q.asterisk, jobs.Waiting, jobs.Running)
+}
+
 // save stores a job as it is now.
 func (q *queue) save(ctx context.Context, job *jobs.Job) error { return put(ctx, q.db, job) }
 

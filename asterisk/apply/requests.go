@@ -85,10 +85,17 @@ func (s *Service) Undone(ctx context.Context, why string) error {
 }
 
 // own returns the generations, and the name of their folder, if this node configures Asterisk.
-func (s *Service) own() (*generation.Store, string, error) {
+func (s *Service) own(ctx context.Context) (*generation.Store, string, error) {
 	s.mu.Lock()
 	files, id, held, useless := s.store, s.id, s.held, s.useless
 	s.mu.Unlock()
+	if held {
+		state, err := s.lease.look(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		held = state.own
+	}
 	if useless != nil {
 		return nil, "", apierr.New(apierr.Unavailable, "This node cannot configure Asterisk: %s", useless)
 	}
@@ -99,9 +106,9 @@ func (s *Service) own() (*generation.Store, string, error) {
 }
 
 // Generations returns the generations that are kept.
-func (s *Service) Generations(context.Context) (jobs.Generations, error) {
+func (s *Service) Generations(ctx context.Context) (jobs.Generations, error) {
 	found := jobs.Generations{Items: []jobs.Generation{}}
-	files, _, err := s.own()
+	files, _, err := s.own(ctx)
 	if err != nil {
 		return found, err
 	}
@@ -138,7 +145,7 @@ func (s *Service) GoBack(ctx context.Context, n int64, asked jobs.Recorder) (job
 // Preview returns how the live files would change. It changes nothing.
 func (s *Service) Preview(ctx context.Context) (jobs.Preview, error) {
 	preview := jobs.Preview{Files: []jobs.PreviewFile{}, LeftOut: leftout.Of(nil)}
-	files, id, err := s.own()
+	files, id, err := s.own(ctx)
 	if err != nil {
 		return preview, err
 	}

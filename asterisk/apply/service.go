@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/asterisk/ami"
 	"github.com/ringfence/ringfence/asterisk/generation"
 	"github.com/ringfence/ringfence/asterisk/leftout"
@@ -61,6 +59,8 @@ type Settings struct {
 	Log string
 	// Lease is how long a node that has died keeps the others waiting. Default: 15 s.
 	Lease time.Duration
+	// Idle is how often the node with the lease renews it while there is nothing to do. Default: 1 minute.
+	Idle time.Duration
 	// Poll is how often a node looks for jobs, and for the lease, when nobody tells it. Default: 250 ms.
 	Poll time.Duration
 	// Reach is how long a job waits for an Asterisk that cannot be reached, or for a node that can write in its folder. Default: 10 s.
@@ -77,7 +77,8 @@ type Service struct {
 	settings Settings
 	queue    queue
 	lease    lease
-	client   *ami.Client // nil: there is no Asterisk
+	holder   atomic.Pointer[string] // its name, as soon as Run has it
+	client   *ami.Client            // nil: there is no Asterisk
 
 	// reloading is held while Asterisk reloads, so that nothing is reloaded while the files are swapped.
 	reloading sync.Mutex
@@ -97,7 +98,7 @@ type Service struct {
 	owners     map[string]bool // of the states when they were made to agree last
 	unread     complaint       // of Asterisk's log
 	unreadPINs complaint
-	passedOn   bool  // a change was refused, since Asterisk reads another folder, and was given to the other nodes
+	elsewhere  elsewhere
 	clean      int64 // the generation that was checked last; 0: none
 	// compare says that Asterisk's states may have changed unheard.
 	compare atomic.Bool
@@ -112,6 +113,7 @@ type Service struct {
 func New(o Options, s Settings) *Service {
 	s.Keep = cmp.Or(s.Keep, 10)
 	s.Lease = cmp.Or(s.Lease, 15*time.Second)
+	s.Idle = cmp.Or(s.Idle, time.Minute)
 	s.Poll = cmp.Or(s.Poll, 250*time.Millisecond)
 	s.Reach = cmp.Or(s.Reach, 10*time.Second)
 	s.Pause = cmp.Or(s.Pause, time.Second)
@@ -119,7 +121,7 @@ func New(o Options, s Settings) *Service {
 	service := &Service{
 		options: o, settings: s,
 		queue: queue{o.DB, s.Name},
-		lease: lease{o.DB, s.Name, uuid.NewString(), s.Lease},
+		lease: lease{o.DB, s.Name, "", s.Lease},
 		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}), heard: make(chan heard, maxHeard),
 		look:   look{turn: make(chan struct{}, 1)},
 		agreed: agreed{o.DB, s.Name}, refusals: map[[2]string]refusal{},
@@ -153,8 +155,13 @@ func (s *Service) booted() {
 	poke(s.wake)
 }
 
-// Holder returns the name under which this node holds the lease. It is one for this process alone.
-func (s *Service) Holder() string { return s.lease.holder }
+// Holder returns the name under which this node holds the lease, or "" before it has one.
+func (s *Service) Holder() string {
+	if name := s.holder.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
 
 // Changed says that something which the files are made from has changed. It does not block.
 func (s *Service) Changed() { poke(s.changed) }
@@ -172,13 +179,19 @@ func (s *Service) Run(ctx context.Context) {
 	if s.client == nil {
 		slog.Info("no Asterisk is configured: its configuration is only written to a folder", "folder", s.settings.Folder)
 	}
+	holder, release, err := identify(s.settings.Folder)
+	if err != nil {
+		slog.Warn("after a crash this node will have to wait for its own right to configure Asterisk", "error", err)
+	}
+	defer release()
+	s.holder.Store(&holder)
+	s.lease.holder = holder // before anything uses the lease; others read it once they have seen held
 	var work sync.WaitGroup
 	defer work.Wait()
 	if s.client != nil { // it is needed until the last change is finished, or taken back
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		work.Go(func() { s.client.Run(ctx) })
-		work.Go(func() { s.say(ctx) })
 	}
 	work.Go(func() { s.follow(ctx) })
 	work.Go(func() { s.listen(ctx) })

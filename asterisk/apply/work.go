@@ -337,7 +337,7 @@ func (s *Service) swap(ctx context.Context, n int64, r *run, change generation.C
 		s.unsure.Store(false)
 	}
 	r.logf("generation %d is live", n)
-	s.passedOn = false
+	s.elsewhere = elsewhere{}
 	return s.forgotten(ctx, change, gone)
 }
 
