@@ -102,7 +102,7 @@ func TestCaddyfileErrors(t *testing.T) {
 	app := func(options string) string { return "{\nringfence {\n" + options + "\n}\n}\n:80 {\n}\n" }
 	site := func(directives string) string { return ":80 {\n" + directives + "\n}\n" }
 	tests := []struct{ name, caddyfile, want string }{
-		{"app: unknown option", app("databse x"), `unknown option "databse": it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, contact, mail, external, self_registration, passwords, sessions, limits, directories, helpers, backups, asterisk, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay, at Caddyfile:3`},
+		{"app: unknown option", app("databse x"), `unknown option "databse": it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, contact, mail, external, self_registration, passwords, sessions, directories, helpers, backups, asterisk, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay, at Caddyfile:3`},
 		{"app: argument", "{\nringfence x\n}\n:80 {\n}\n", "wrong argument count or unexpected line ending after 'x', at Caddyfile:2"},
 		{"app: twice", "{\nringfence\nringfence\n}\n:80 {\n}\n", "the ringfence option may appear once"},
 		{"app: two data folders", app("data a b"), "wrong argument count"},

@@ -126,7 +126,7 @@ func TestTenantsAreApart(t *testing.T) {
 
 // Files of what the caller is denied to know of in confd are neither changed, nor told to be there, in whichever tenant.
 func TestFilesOfWhatIsDenied(t *testing.T) {
-	each(t, func(t *testing.T, w *world) {
+	each(t, func(_ *testing.T, w *world) {
 		w.names.contexts = map[string][]string{w.tenants["a"]: {"ctx-a"}}
 		w.names.moh = map[string][]string{w.tenants["a"]: {aMOH}}
 		w.names.denied = map[string][]string{"": {"1001", "ctx-a", aMOH}} // the context has a voicemail that is denied

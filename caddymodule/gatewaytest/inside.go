@@ -235,7 +235,8 @@ func LoadEdited(tb testing.TB, database string, edit func(caddyfile string) stri
 	} {
 		tb.Setenv(name, value)
 	}
-	text := strings.NewReplacer("log default {", "log default {\noutput file "+g.LogFile, "log admin {", "log admin {\noutput file "+g.LogFile).Replace(edit(DefaultCaddyfile(tb)))
+	output := " {\noutput file " + g.LogFile
+	text := strings.NewReplacer("log default {", "log default"+output, "log admin {", "log admin"+output).Replace(edit(DefaultCaddyfile(tb)))
 	tb.Cleanup(func() {
 		Stop(tb)
 		if tb.Failed() {

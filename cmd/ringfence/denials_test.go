@@ -884,9 +884,8 @@ func (x *denials) filter(s *rest.Service, op *rest.Operation, name string, o *de
 	key, known := strings.CutPrefix(name, one)
 	if list := op.Reply.Property("items"); list != nil && list.Schema.Items != nil {
 		if p := list.Schema.Items.Property(name); p != nil && p.Ref != "" {
-			path := ""
-			path, key, _ = strings.Cut(p.Ref, ".")
-			known = "/"+path == o.path && p.Schema.Nullable
+			path, named, _ := strings.Cut(p.Ref, ".")
+			key, known = named, "/"+path == o.path && p.Schema.Nullable
 		}
 	}
 	if known && o.service == s.Name && o.body[key] != nil {
