@@ -90,8 +90,8 @@ func TestImportFreePBX(t *testing.T) {
 					t.Fatalf("%v: status %d:\n%s", how, status, out)
 				}
 				for _, says := range []string{
-					"1 extensions are of chan_sip", "not read: dtmfmode.", "tech=dahdi is not here", "busy_dest: it leads to an announcement",
-					"it leads to a group, which is not in these files", "it leads to a menu", "by the caller's number",
+					"1 extensions are of chan_sip", "not read: dtmfmode.", "tech=dahdi is not here", `busy_dest: it leads to \"app-announcement-`,
+					"it leads to a group, which is not in these files", `it leads to \"ivr-`, "by the caller's number",
 				} {
 					if !strings.Contains(out, says) {
 						t.Errorf("%v does not say %q:\n%s", how, says, out)

@@ -30,7 +30,8 @@ const recorded = (c, media) =>
 		.map((one) => {
 			const drop = operation('delete_recording_media'),
 				path = (o) => o.service.prefix + o.path.replace('{cdr_id}', c.id).replace('{recording_uuid}', one.uuid);
-			const box = h('span', { class: 'actions' });
+			const box = h('span', { class: 'actions' }),
+				player = h('span');
 			const remove = async () => {
 				if (!(await ask('Delete the recording?', h('p', {}, 'Nobody can hear it any more.')))) return;
 				try {
@@ -43,7 +44,8 @@ const recorded = (c, media) =>
 			const hears = may(media, c.id, one.uuid) && media;
 			put(
 				box,
-				hears && h('button', { type: 'button', click: () => hear(box, 'Recording', path(hears), wav) }, 'Play'),
+				player,
+				hears && h('button', { type: 'button', click: () => hear(player, 'Recording', path(hears), wav) }, 'Play'),
 				hears && h('button', { type: 'button', click: () => keep(one.filename, path(hears), wav) }, 'Download'),
 				may(drop, c.id, one.uuid) && h('button', { type: 'button', class: 'danger', click: remove }, 'Delete'),
 			);
