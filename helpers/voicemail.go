@@ -65,7 +65,7 @@ type spool struct {
 }
 
 // remove deletes a mailbox. record is called as soon as it is certain that there is one, and before it is deleted: if we are interrupted
-// in between, the mailbox is still there, and the request can be made again.
+// in between, or Asterisk has begun to use it meanwhile and does not end, the mailbox is still there, and the request can be made again.
 func (s spool) remove(ctx context.Context, m mailbox, record func() error) error {
 	there, err := s.within(m.Context, func(in folder, bin trash) error {
 		return refused(s.discard(ctx, in, m.Number, bin, record))
@@ -102,6 +102,9 @@ func (s spool) discard(ctx context.Context, in folder, number string, bin trash,
 	if err := record(); err != nil {
 		return err
 	}
+	if err := s.await(ctx, in, number, false); err != nil { // recording took a while
+		return err
+	}
 	entry, err := bin.take(in, number)
 	if err != nil {
 		return err
@@ -135,6 +138,9 @@ func (s spool) relocateFrom(ctx context.Context, in folder, bin trash, from, to 
 	}
 	if err := record(); err != nil {
 		return err
+	}
+	if err := s.await(ctx, in, from.Number, true); err != nil { // recording took a while
+		return refused(err)
 	}
 	err = in.move(from.Number, into, to.Number)
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ENOTDIR) {

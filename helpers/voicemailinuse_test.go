@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +131,46 @@ func TestMessageBeingLeft(t *testing.T) {
 			t.Errorf("the recording is disturbed: %v", err)
 		}
 	})
+}
+
+// Asterisk may begin to use a mailbox while the audit is written: that is waited for too.
+func TestMailboxThatIsUsedMeanwhile(t *testing.T) {
+	for name, used := range map[string]string{"locked": "INBOX/.lock", "recorded": "tmp/x4f2a1.wav"} {
+		for _, kind := range []string{"move", "remove"} {
+			if name == "recorded" && kind == "remove" {
+				continue // it may be deleted
+			}
+			t.Run(kind+" "+name, func(t *testing.T) {
+				spool := t.TempDir()
+				box := filepath.Join(spool, "ctx-a", "1001")
+				file := filepath.Join(box, filepath.FromSlash(used))
+				for _, folder := range []string{"INBOX", "tmp"} {
+					if err := os.MkdirAll(filepath.Join(box, folder), 0o750); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var ending sync.WaitGroup
+				var early atomic.Bool
+				record := func() error {
+					if err := os.WriteFile(file, nil, 0o600); err != nil {
+						return err
+					}
+					ending.Go(func() { early.Store(os.Remove(file) != nil) }) // it is gone if the mailbox is
+					return nil
+				}
+				var err error
+				if files := (helpers.Files{Spool: spool}); kind == "move" {
+					err = files.Move(t.Context(), "ctx-a", "1001", "ctx-b", "7", record)
+				} else {
+					err = files.Remove(t.Context(), "ctx-a", "1001", record)
+				}
+				ending.Wait()
+				if err != nil || early.Load() || exists(box) {
+					t.Errorf("%v; it was taken away in use: %t; it is there: %t", err, early.Load(), exists(box))
+				}
+			})
+		}
+	}
 }
 
 // What a crash has left between the renaming and the removal is removed at the next start.
