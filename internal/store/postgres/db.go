@@ -36,8 +36,8 @@ type DB struct {
 
 // Open connects to the database at a libpq address, a URL or keyword=value pairs, and returns once the server has responded. If
 // the server is unreachable, or its host unknown, the error is store.ErrUnavailable, after at most 10 s. If it refuses the login
-// or does not know the database, the error is ErrRefused: waiting does not help. The text names host and database and never the password.
-// Open does not migrate.
+// or does not know the database, the error is ErrRefused, and without the right to connect a RightError: waiting does not help. The text
+// names host and database and never the password. Open does not migrate.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	o = o.withDefaults()
 	cfg, err := parseConfig(address, o)
@@ -55,6 +55,9 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		pool.Close()
 		if says, ok := refusal(cfg.ConnConfig, err); ok {
 			return nil, fmt.Errorf("connecting to %s: %w: %s", place(cfg.ConnConfig), ErrRefused, says)
+		}
+		if lacking := lacksRight(cfg.ConnConfig.User, err); lacking != nil {
+			return nil, fmt.Errorf("connecting to %s: %w", place(cfg.ConnConfig), lacking)
 		}
 		return nil, fmt.Errorf("connecting to %s: %w", place(cfg.ConnConfig), translate(connecting, err))
 	}
@@ -248,11 +251,19 @@ func (db *DB) failed(ctx context.Context, began time.Time, err error) error {
 		}
 		db.mu.Unlock()
 	}
-	err = translate(ctx, err)
+	err = db.translate(ctx, err)
 	if broken, ok := errors.AsType[*store.ConstraintError](err); ok {
 		db.addColumns(ctx, broken)
 	}
 	return err
+}
+
+// translate translates an error of pgx, and says which right this database's user lacks.
+func (db *DB) translate(ctx context.Context, err error) error {
+	if lacking := lacksRight(db.config.ConnConfig.User, err); lacking != nil {
+		return lacking
+	}
+	return translate(ctx, err)
 }
 
 var (

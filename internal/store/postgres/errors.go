@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -43,12 +44,12 @@ const (
 )
 
 // ErrRefused says that the server responds but refuses this login, or does not have this database.
-var ErrRefused = errors.New("PostgreSQL refuses the connection; the user, the password or the database in its address is wrong, or the user lacks a right")
+var ErrRefused = errors.New("PostgreSQL refuses the connection; the user, the password or the database in its address is wrong")
 
 // refusal reports an error that the same server would repeat. Another of several hosts may be the right one.
 func refusal(config *pgx.ConnConfig, err error) (string, bool) {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok || pg.Code != noSuchDatabase && pg.Code != insufficientRight && !strings.HasPrefix(pg.Code, classAuthorization) {
+	if !ok || pg.Code != noSuchDatabase && !strings.HasPrefix(pg.Code, classAuthorization) {
 		return "", false
 	}
 	for _, other := range config.Fallbacks {
@@ -57,6 +58,48 @@ func refusal(config *pgx.ConnConfig, err error) (string, bool) {
 		}
 	}
 	return pg.Message, true
+}
+
+// A RightError says that the user of the database's address may not do what a gateway must.
+type RightError struct {
+	User string
+	Err  *pgconn.PgError
+}
+
+func (e *RightError) Error() string {
+	return fmt.Sprintf("the database user %s lacks a right: %s; %s, as a superuser or as the owner of the database", e.User, e.Err.Message, e.repair())
+}
+
+func (e *RightError) Unwrap() error { return e.Err }
+
+// The server says this if its messages are in English.
+var (
+	deniedTo = regexp.MustCompile(`^permission denied for (schema|table|view|sequence|function|database) "?(.+?)"?$`)
+	ownerOf  = regexp.MustCompile(`^must be owner of (table|view|sequence|function|schema) "?(.+?)"?$`)
+)
+
+// repair returns what gives the right.
+func (e *RightError) repair() string {
+	quoted := func(name string) string { return pgx.Identifier{name}.Sanitize() }
+	if m := deniedTo.FindStringSubmatch(e.Err.Message); m != nil {
+		kind := strings.ToUpper(m[1])
+		if kind == "VIEW" {
+			kind = "TABLE"
+		}
+		return fmt.Sprintf("run GRANT ALL ON %s %s TO %s", kind, quoted(m[2]), quoted(e.User))
+	}
+	if m := ownerOf.FindStringSubmatch(e.Err.Message); m != nil {
+		return fmt.Sprintf("run ALTER %s %s OWNER TO %s", strings.ToUpper(m[1]), quoted(m[2]), quoted(e.User))
+	}
+	return "give it that right"
+}
+
+// lacksRight returns the error for a user without a right, or nil.
+func lacksRight(user string, err error) error {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == insufficientRight {
+		return &RightError{user, pg}
+	}
+	return nil
 }
 
 var constraints = map[string]store.ConstraintKind{

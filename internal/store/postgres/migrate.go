@@ -36,17 +36,17 @@ func (db *DB) Migrate(ctx context.Context) error {
 	direct.SetMaxOpenConns(2)
 
 	if err := suitable(ctx, direct); err != nil {
-		return translate(ctx, err)
+		return db.translate(ctx, err)
 	}
 	if err := vacant(ctx, direct); err != nil {
-		return translate(ctx, err)
+		return db.translate(ctx, err)
 	}
 	locker, err := lock.NewPostgresSessionLocker(
 		lock.WithLockID(migrationLock), lock.WithLockTimeout(1, lockSeconds), lock.WithUnlockTimeout(1, 5))
 	if err != nil {
 		return fmt.Errorf("making the lock of the migrations: %w", err)
 	}
-	return translate(ctx, migrations.Up(ctx, "postgres", direct, locker))
+	return db.translate(ctx, migrations.Up(ctx, "postgres", direct, locker))
 }
 
 // Version returns the number of the last migration that the database has had.
