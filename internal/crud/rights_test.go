@@ -157,7 +157,8 @@ func (w *town) declare() {
 		return rights.NotDenied(r, fmt.Sprintf("test.debts.%s.%v.delete", column, value))
 	}
 	crud.Collect(e, crud.Resource[House]{
-		Path: "houses", Singular: "house", Param: "house_id", Table: "house", Keys: []string{"id", "uuid"}, Order: []string{"name"}, Nested: []string{"guests", "porch"},
+		Path: "houses", Singular: "house", Param: "house_id", Table: "house", Keys: []string{"id", "uuid"}, Nested: []string{"guests", "porch"},
+		Order: []string{"name", "tune"}, Search: []string{"tune"}, Filters: []string{"tune"},
 		Known: map[string]string{"main": "main"}, Apart: map[string]func(*House) []string{"cellar": func(*House) []string { return []string{"cellar"} }},
 		Conceals: map[string]func(context.Context, *House) (bool, error){"story": func(ctx context.Context, h *House) (bool, error) {
 			hides := e.Hides(ctx, "people") && h.Story != nil
@@ -171,7 +172,7 @@ func (w *town) declare() {
 	})
 	crud.Part[House, Porch]{Path: "porch", Nested: true, Field: func(h *House) *Porch { return &h.Porch }}.On(e)
 	crud.Collect(e, crud.Resource[Person]{
-		Path: "people", Singular: "person", Param: "person_id", Table: "person", Keys: []string{"id", "uuid"}, Order: []string{"name"},
+		Path: "people", Singular: "person", Param: "person_id", Table: "person", Keys: []string{"id", "uuid"}, Order: []string{"name"}, Filters: []string{"friend"},
 		Preview: &crud.Preview[Person]{
 			Reply: rest.SchemaOf[Porch](),
 			Show: func(context.Context, store.Conn, *crud.Change[Person]) (any, error) {
@@ -475,6 +476,31 @@ func TestWhatIsTheMasters(t *testing.T) {
 			t.Errorf("scope %d: %s, want %s", scope, got, want)
 		}
 	}
+}
+
+// What an answer does not show of an object, since the other that it names is denied, does not show by filters, orders and searches either.
+func TestListsCompareWhatTheyShow(t *testing.T) {
+	eachTown(t, func(t *testing.T, w *town) {
+		w.make("$u", "", "/tunes", object{"name": "polka"})
+		w.make("$c", "$C", "/houses", object{"name": "c", "tune": "polka"})
+		w.make("$r", "$R", "/people", object{"name": "cy", "house_id": w.number("$c"), "friend": w.with("$P")})
+		w.make("$s", "$S", "/people", object{"name": "di", "house_id": w.number("$c"), "friend": w.with("$Q")})
+		for _, c := range []struct{ denied, want string }{
+			{"", "[a] [a] polka [cy] [cy di]"},
+			{"tunes.hear", "[] [] <null> [cy] [cy di]"},
+			{"tunes.$t.delete", "[a] [a] polka [cy] [cy di]"},
+			{"people.$P.read", "[a] [a] polka [] [di]"},
+			{"people.$p.read", "[a] [a] polka [] [di]"},
+		} {
+			as := w.as(c.denied)
+			names := func(query string) []string { return as.Get(w.with(query)).List().Column("name") }
+			got := fmt.Sprint(names("/houses?tune=a.jig"), names("/houses?search=jig"), " ", as.Get("/houses?order=tune&direction=desc").List().Items[0].Text("tune"), " ",
+				names("/people?friend=$P"), names("/people?order=name&friend=$P,$Q"))
+			if got != c.want {
+				t.Errorf("%s: %s, want %s", c.denied, got, c.want)
+			}
+		}
+	})
 }
 
 // A list that finds objects by what has a path of its own would tell what it is: the start ends.
