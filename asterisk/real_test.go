@@ -29,7 +29,7 @@ import (
 	"github.com/ringfence/ringfence/asterisk/userstate"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -144,7 +144,7 @@ func bootReal(t testing.TB) *pbxUnderTest {
 	command, moduleFolder, dataFolder, samples := findAsterisk(t)
 	ports := map[string]int{}
 	for _, name := range []string{"sip", "sips", "http", "https", "manager", "managers"} {
-		n, release, err := freeport.Reserve()
+		n, release, err := porttest.Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}

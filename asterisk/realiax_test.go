@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 // startIAX loads the module for IAX.
@@ -26,7 +26,7 @@ func (a *pbxUnderTest) startIAX() {
 func TestRealIAX(t *testing.T) {
 	var ports []int
 	for range 2 {
-		n, release, err := freeport.Reserve()
+		n, release, err := porttest.Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}

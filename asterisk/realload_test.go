@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 // sipp runs scenarios of SIPp, each on a port of its own.
@@ -31,7 +31,7 @@ func newSIPp(t *testing.T, calls int, scenarios ...string) *sipp {
 	}
 	s := &sipp{t: t, program: program, folder: t.TempDir(), calls: calls, scenarios: scenarios}
 	for range scenarios {
-		port, release, err := freeport.Reserve()
+		port, release, err := porttest.Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 // browserOptions are those of the template webrtc of every tenant, with those of global, which it is made from.
@@ -191,7 +191,7 @@ func TestRealTransportOptions(t *testing.T) {
 		`["protocol", "wss"], ["websocket_write_timeout", "100"]`,
 	} {
 		name := "transport-" + string(rune('a'+i))
-		port, release, err := freeport.Reserve()
+		port, release, err := porttest.Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}

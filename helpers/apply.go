@@ -61,21 +61,26 @@ func failed(ctx context.Context, err error, message string) error {
 
 // forReader is a job without what the files lack and what was said about what is in them, if its reader may not read all that is stored.
 func forReader(r *rest.Request, job jobs.Job) jobs.Job {
-	denial := conceals(r.Principal())
-	if denial == "" {
-		return job
+	job.Modules = slices.Clone(job.Modules)
+	said := []*string{&job.Message}
+	for i := range job.Modules {
+		said = append(said, &job.Modules[i].Message)
 	}
-	unsaid := func(message *string) {
-		if *message != "" {
+	if unsaid(r, said...) {
+		job.LeftOut, job.Log = leftout.Of(nil), []jobs.JobEntry{}
+	}
+	return job
+}
+
+// unsaid replaces what Asterisk said about what is in its files, if who reads it may not read all that is stored, and reports whether.
+func unsaid(r *rest.Request, said ...*string) bool {
+	denial := conceals(r.Principal())
+	for _, message := range said {
+		if denial != "" && *message != "" {
 			*message = "Your token denies " + denial + ", and the reason may tell of it"
 		}
 	}
-	job.LeftOut, job.Log, job.Modules = leftout.Of(nil), []jobs.JobEntry{}, slices.Clone(job.Modules)
-	unsaid(&job.Message)
-	for i := range job.Modules {
-		unsaid(&job.Modules[i].Message)
-	}
-	return job
+	return denial != ""
 }
 
 // applyOperations are the same for new tools: they return a job, and show what it would change.
@@ -110,8 +115,11 @@ func (e *endpoints) applyOperations() []rest.Operation {
 			Method: http.MethodGet, Path: "/apply/generations", Access: "sysconfd.apply.generations.read", ID: "list_generations", Tag: "configuration",
 			Summary: "The generations of configuration files that are kept", Success: http.StatusOK, Reply: rest.SchemaOf[jobs.Generations](),
 			Statuses: []int{http.StatusNotImplemented, http.StatusServiceUnavailable},
-			Handle: e.installation(func(ctx context.Context, _ *rest.Request, _ scope) (rest.Reply, error) {
+			Handle: e.installation(func(ctx context.Context, r *rest.Request, _ scope) (rest.Reply, error) {
 				kept, err := e.telephony.Generations(ctx)
+				for i := range kept.Items {
+					unsaid(r, &kept.Items[i].Failed)
+				}
 				return rest.Reply{Body: kept}, err
 			}),
 		},

@@ -72,7 +72,7 @@ func (s *system) Preview(context.Context) (jobs.Preview, error) {
 }
 
 func (s *system) Generations(context.Context) (jobs.Generations, error) {
-	return jobs.Generations{Total: 1, Items: []jobs.Generation{{Number: 7, Live: true}}}, s.err
+	return jobs.Generations{Total: 1, Items: []jobs.Generation{{Number: 7, Live: true, Failed: s.job.Message}}}, s.err
 }
 
 func (s *system) GoBack(ctx context.Context, n int64, asked jobs.Recorder) (jobs.Job, error) {
@@ -163,7 +163,8 @@ func TestDeniedInTheFiles(t *testing.T) {
 				t.Errorf("without %s, the preview is answered %d", denial, status)
 			}
 			for _, a := range []resttest.Answer{
-				c.Do("POST", "/apply", nil), c.Get("/apply/" + jobUUID), c.Do("POST", "/apply/generations/7", nil), c.Get("/commonconf_apply"), c.Get("/system"),
+				c.Do("POST", "/apply", nil), c.Get("/apply/" + jobUUID), c.Get("/apply/generations"), c.Do("POST", "/apply/generations/7", nil),
+				c.Get("/commonconf_apply"), c.Get("/system"),
 			} {
 				if strings.Contains(a.Body, "secret") != sees {
 					t.Errorf("without %s: %s", denial, a.Body)

@@ -136,8 +136,8 @@ func (s *Service) GoBack(ctx context.Context, n int64, asked jobs.Recorder) (job
 	if i < 0 {
 		return jobs.Job{}, apierr.New(apierr.NotFound, "Not found")
 	}
-	if g := kept.Items[i]; g.Failed != "" {
-		return jobs.Job{}, apierr.New(apierr.Conflict, "Asterisk has refused this generation: %s", g.Failed)
+	if kept.Items[i].Failed != "" {
+		return jobs.Job{}, apierr.New(apierr.Conflict, "Asterisk has refused this generation: the list of all says why")
 	}
 	return s.ask(ctx, kindBack+strconv.FormatInt(n, 10), asked)
 }

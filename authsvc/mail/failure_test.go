@@ -15,7 +15,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 func refuse(code int, text string) error {
@@ -252,7 +252,7 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}

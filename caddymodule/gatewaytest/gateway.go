@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/caddymodule/commands"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -122,7 +122,7 @@ func (g *Gateway) CloseIdleConnections() { g.transport.CloseIdleConnections() }
 // FreePort returns a TCP port that nobody listens on, and that no other caller gets while the test runs.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/ringfence/ringfence/caddymodule/mended/proxy"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 // daemon answers each connection's requests with the same bytes, and closes it then if they do not end by themselves.
@@ -97,7 +97,7 @@ func gateways(t *testing.T, at, options string, global ...string) map[string]str
 	for way, handler := range map[string]string{
 		"reverse_proxy": "reverse_proxy " + at + " {\n" + cmp.Or(options, "transport ringfence\n") + "}", "ringfence_proxy": "ringfence_proxy " + at + " {\n" + options + "}",
 	} {
-		port, release, err := freeport.Reserve()
+		port, release, err := porttest.Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,7 @@ func answers(bytes string) string {
 // A daemon that is silent for too long, or is not there, costs the same.
 func TestFailures(t *testing.T) {
 	silent := listen(t, "tcp", "127.0.0.1:0", "\f")
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}

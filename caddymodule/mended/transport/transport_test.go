@@ -16,7 +16,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
 
 	"github.com/ringfence/ringfence/caddymodule/mended/transport"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 // asked are the requests that a proxy got, which the environment names. Only TestMain can set it: net/http reads it once.
@@ -117,7 +117,7 @@ func provision(t *testing.T, options string) *transport.Transport {
 
 // A dial that fails costs a request with a body nothing: reverse_proxy sends it to the next daemon, with any method.
 func TestNextUpstream(t *testing.T) {
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestNextUpstream(t *testing.T) {
 // serve has a Caddy with this handler, and returns its URL.
 func serve(t *testing.T, handler string) string {
 	t.Helper()
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}

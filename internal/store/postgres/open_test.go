@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/postgres"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -58,7 +58,7 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -258,7 +258,7 @@ func TestErrorsKeepTheToken(t *testing.T) {
 		defer conn.Close()
 		fmt.Fprintf(conn, "ECHO %s\r\n\r\n", r.RequestURI)
 	}, nil)
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 // Host is the address that the server listens on, and the only name in its certificate: 127.0.0.1, not localhost.
@@ -219,7 +219,7 @@ func (s *Server) path(name string) string { return filepath.Join(s.folder, name)
 
 func freePort(tb testing.TB) int {
 	tb.Helper()
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 // How long a server may take to start, also if it recovers from a crash, and to stop.
@@ -96,7 +96,7 @@ func (s *Server) makeFolder() error {
 	if s.folder, err = os.MkdirTemp("", "ringfence-postgres-"); err != nil {
 		return fmt.Errorf("making the cluster's folder: %w", err)
 	}
-	if s.port, s.release, err = freeport.Reserve(); err != nil {
+	if s.port, s.release, err = porttest.Reserve(); err != nil {
 		return errors.Join(err, os.RemoveAll(s.folder))
 	}
 	if err := s.own(s.folder); err != nil {

@@ -1,11 +1,11 @@
-// Package freeport finds TCP ports for the servers of tests that cannot choose their own (port 0): processes that are told their
+// Package porttest finds TCP ports for the servers of tests that cannot choose their own (port 0): processes that are told their
 // port, and are started on it again.
 //
 // A port that was only tried and released may be taken a moment later. A reserved one stays free: a socket remains bound to it
 // that never listens. With SO_REUSEADDR a server that is told the port can still listen on it, but the kernel gives it to nobody
 // who lets the kernel choose, neither to a server nor to an outgoing connection. While nobody listens, connections are refused as
 // on any other port.
-package freeport
+package porttest
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package freeport_test
+package porttest_test
 
 import (
 	"errors"
@@ -8,12 +8,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/porttest"
 )
 
 // A server that is told the port can listen on it, on any address, and again afterwards.
 func TestReservedPortIsTheCallers(t *testing.T) {
-	port, release, err := freeport.Reserve()
+	port, release, err := porttest.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestReservedPortIsNobodyElses(t *testing.T) {
 	}
 	reserved := map[int]bool{}
 	for range 200 {
-		port, release, err := freeport.Reserve()
+		port, release, err := porttest.Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestReservedPortIsNobodyElses(t *testing.T) {
 }
 
 func TestReleaseTwice(t *testing.T) {
-	_, release, err := freeport.Reserve()
+	_, release, err := porttest.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
