@@ -77,7 +77,7 @@ func isNoExtension(ctx context.Context, c store.Conn, n *EmergencyNumber) error 
 	if err != nil {
 		return err
 	}
-	lots, err := store.Select[*ParkingLot](ctx, c, numberedLots+` AND x.context IN (SELECT t.name FROM confd_context t
+	lots, err := store.Select[*ParkingLot](ctx, c, numberedLots+` IN (SELECT t.name FROM confd_context t
 		WHERE t.type = 'internal' AND (t.tenant_uuid = $1 OR $1 IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid))) ORDER BY p.id`, n.TenantUUID)
 	for _, lot := range lots {
 		if lot.holds(n.Number) {

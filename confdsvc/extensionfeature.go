@@ -84,7 +84,7 @@ func (f *ExtensionFeature) isFree(ctx context.Context, c store.Conn) error {
 	if err != nil {
 		return err
 	}
-	lots, err := store.Select[*ParkingLot](ctx, c, numberedLots)
+	lots, err := store.Select[*ParkingLot](ctx, c, numberedLots+" IS NOT NULL")
 	if taken > 0 || slices.ContainsFunc(lots, func(lot *ParkingLot) bool { return lot.holds(f.Exten) }) {
 		return apierr.New(apierr.Invalid, "'%s' is, or begins, a number of somebody, an emergency number or one at which calls are parked: "+
 			"choose another code", f.Exten).On("exten")

@@ -194,13 +194,13 @@ func isUntaken(ctx context.Context, c store.Conn, x *Extension) error {
 	return err
 }
 
-// numberedLots reads the lots with a number, x, from the lots: a context may have a hundred thousand numbers. SQLite joins in the order of CROSS JOIN;
-// it means nothing to PostgreSQL.
-const numberedLots = `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p
-	CROSS JOIN confd_parkinglot_extension px CROSS JOIN confd_extension x WHERE px.parkinglot_id = p.id AND x.id = px.extension_id`
+// numberedLots reads the lots whose number is in a context: what follows compares that. A context may have a hundred thousand numbers, so it is looked
+// up for each lot. Of a join PostgreSQL believes, as long as there was never a lot, that there are many, and begins with the numbers.
+const numberedLots = `SELECT p.id, p.slots_start, p.slots_end FROM confd_parkinglot p WHERE (SELECT x.context
+	FROM confd_parkinglot_extension px JOIN confd_extension x ON x.id = px.extension_id WHERE px.parkinglot_id = p.id)`
 
 // inContext reads those with a number in a context.
-const inContext = numberedLots + " AND x.context = $1"
+const inContext = numberedLots + " = $1"
 
 func lotsIn(ctx context.Context, c store.Conn, in string) ([]*ParkingLot, error) {
 	return store.Select[*ParkingLot](ctx, c, inContext, in)
