@@ -182,10 +182,9 @@ func (s *Service) Audits(other *rest.Service) {
 func (s *Service) saidEntries(ctx context.Context, words []string, add func(any) string) string {
 	var conditions []string
 	if reader := principal.FromContext(ctx); reader != nil && reader.Affiliation != nil && len(words) > 0 && reader.Covers("auth.users.*.read") {
-		pattern := "%" + strings.ReplaceAll(likeEscaper.Replace(strings.Join(words, " ")), " ", "%") + "%"
 		conditions = append(conditions, query.Among(s.db, "actor_uuid", `SELECT u.uuid FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", add(reader.TenantUUID))+
 			` AND fold(coalesce(u.username,
-				(SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main AND e.confirmed))) LIKE `+add(pattern)+` ESCAPE '\'`))
+				(SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main AND e.confirmed))) LIKE `+add(query.Pattern(words...))+` ESCAPE '\'`))
 	}
 	for _, a := range s.audited {
 		var actions []string
@@ -200,9 +199,6 @@ func (s *Service) saidEntries(ctx context.Context, words []string, add func(any)
 	}
 	return strings.Join(conditions, " OR ")
 }
-
-// likeEscaper makes the signs of a pattern ordinary ones.
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // inOrder reports whether a text has all words, one after the other.
 func inOrder(text string, words []string) bool {

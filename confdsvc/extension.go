@@ -10,6 +10,8 @@ import (
 	"github.com/ringfence/ringfence/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/crud/declaration"
+	"github.com/ringfence/ringfence/internal/crud/query"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -50,7 +52,7 @@ func declareExtensions(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Extension]{
 		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Counted: true, Keys: []string{"id"},
 		About: "Numbers that are dialled, each in an area, and where they lead.", Lists: []string{"exten", "context", "lines", "group", "incall", "enabled"},
-		Order: columns, Search: columns, Filters: columns,
+		Order: columns, SearchText: "search_text", SearchAlso: inContexts(e), Filters: columns,
 		Virtual: map[string]string{"type": "SELECT c.type FROM {confd_context} c WHERE c.name = confd_extension.context"},
 		Prepare: enableExtension, Validate: checkExtension, Guard: extensionIsFree,
 		Load: func(_ context.Context, _ store.Conn, extensions []*Extension) error {
@@ -60,6 +62,15 @@ func declareExtensions(e *crud.Engine) {
 			return nil
 		},
 	})
+}
+
+// inContexts returns the condition for the numbers of the contexts whose name or type has these words: there are few, each with many numbers.
+func inContexts(e *crud.Engine) func(ctx context.Context, words []string, add func(value any) string) string {
+	return func(ctx context.Context, words []string, add func(value any) string) string {
+		has := " LIKE " + add(query.Pattern(words...)) + ` ESCAPE '\'`
+		contexts := declaration.ParseSQL("SELECT c.name FROM {confd_context} c WHERE fold(c.name)" + has + " OR c.type" + has)
+		return query.Among(e.DB, "context", e.SQL(ctx, contexts, add))
+	}
 }
 
 // numberThere returns, instead of a new extension, the one that has its number in its context, if the tenant of the object that it

@@ -103,15 +103,15 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 		return "1 = 1", nil // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
 	term = store.Fold(term)
-	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(term)
+	pattern := Pattern(term)
 	if k.Style.SearchWords {
-		pattern = strings.Join(strings.Fields(pattern), "%")
+		pattern = Pattern(strings.Fields(term)...)
 	}
-	placeholder := args.Add("%" + pattern + "%")
+	placeholder := args.Add(pattern)
 	grams, few := k.trigrams(term), false
 	if k.SearchAlso != nil {
 		var err error
-		if few, err = k.fewHave(ctx, c, term, "%"+pattern+"%"); err != nil {
+		if few, err = k.fewHave(ctx, c, term, pattern); err != nil {
 			return "", err
 		}
 		if !few {
@@ -158,6 +158,18 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 		conditions = append(conditions, Among(k.DB, k.Keys[0], strings.Join(queries, " UNION ")))
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")", nil
+}
+
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// Pattern returns the pattern for LIKE, with ESCAPE '\', of the texts that have some parts, one after the other.
+func Pattern(parts ...string) string {
+	var b strings.Builder
+	b.WriteString("%")
+	for _, part := range parts {
+		b.WriteString(likeEscaper.Replace(part) + "%")
+	}
+	return b.String()
 }
 
 // most is how many rows are looked up by indexes for a search for what SearchAlso names too. If more may have the term, reading them in the list's
