@@ -184,7 +184,7 @@ func (s *Service) saidEntries(ctx context.Context, words []string, add func(any)
 	if reader := principal.FromContext(ctx); reader != nil && reader.Affiliation != nil && len(words) > 0 && reader.Covers("auth.users.*.read") {
 		conditions = append(conditions, query.Among(s.db, "actor_uuid", `SELECT u.uuid FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", add(reader.TenantUUID))+
 			` AND fold(coalesce(u.username,
-				(SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main AND e.confirmed))) LIKE `+add(query.Pattern(words...))+` ESCAPE '\'`))
+				(SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main AND e.confirmed))) LIKE `+add(store.Containing(words...))+` ESCAPE '\'`))
 	}
 	for _, a := range s.audited {
 		var actions []string

@@ -230,7 +230,7 @@ func (q *query) narrowed(filters map[string]string) error {
 		q.needles = append(q.needles, text)
 		q.in = append(q.in, func(add func(any) string) string {
 			// Not the bare column: PostgreSQL would read the whole index of trigrams for two letters. What an index finds is narrow's to say.
-			return "search_text || '' LIKE " + add("%"+likeEscaper.Replace(text)+"%") + ` ESCAPE '\'`
+			return "search_text || '' LIKE " + add(store.Containing(text)) + ` ESCAPE '\'`
 		})
 	}
 	if len(q.needles) > 0 {
@@ -264,12 +264,12 @@ func (q *query) number(value string) error {
 		return invalid("number", "Must be a number; an underline stands for anything before or after it")
 	}
 	q.needles = append(q.needles, store.Fold(digits))
-	pattern := likeEscaper.Replace(digits)
-	if strings.HasPrefix(value, "_") {
-		pattern = "%" + pattern
+	pattern := store.Containing(digits)
+	if !strings.HasPrefix(value, "_") {
+		pattern = pattern[1:]
 	}
-	if strings.HasSuffix(value, "_") {
-		pattern += "%"
+	if !strings.HasSuffix(value, "_") {
+		pattern = pattern[:len(pattern)-1]
 	}
 	q.in = append(q.in, func(add func(any) string) string {
 		is := ` LIKE ` + add(pattern) + ` ESCAPE '\'`
@@ -277,9 +277,6 @@ func (q *query) number(value string) error {
 	})
 	return nil
 }
-
-// likeEscaper makes the signs of a pattern ordinary ones.
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // visible returns the conditions for calls that the caller is not denied: by their number, or because one of the users is one of whom the
 // caller is denied the calls, or to know them at all.
@@ -361,7 +358,7 @@ func (s *Service) narrow(ctx context.Context, c store.Conn, q *query) (bool, err
 		if grams := trigrams(needle); grams == "" {
 			continue
 		} else if q.engine == "postgres" {
-			finders = append(finders, finder{`SELECT id FROM call_record WHERE search_text LIKE $%d ESCAPE '\'`, "%" + likeEscaper.Replace(needle) + "%"})
+			finders = append(finders, finder{`SELECT id FROM call_record WHERE search_text LIKE $%d ESCAPE '\'`, store.Containing(needle)})
 		} else {
 			finders = append(finders, finder{"SELECT rowid AS id FROM call_record_search WHERE call_record_search MATCH $%d", grams})
 		}

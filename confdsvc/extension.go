@@ -64,10 +64,10 @@ func declareExtensions(e *crud.Engine) {
 	})
 }
 
-// inContexts returns the condition for the numbers of the contexts whose name or type has these words: there are few, each with many numbers.
-func inContexts(e *crud.Engine) func(ctx context.Context, words []string, add func(value any) string) string {
-	return func(ctx context.Context, words []string, add func(value any) string) string {
-		has := " LIKE " + add(query.Pattern(words...)) + ` ESCAPE '\'`
+// inContexts returns the condition for the numbers of the contexts whose name or type has these parts: there are few, each with many numbers.
+func inContexts(e *crud.Engine) func(ctx context.Context, parts []string, add func(value any) string) string {
+	return func(ctx context.Context, parts []string, add func(value any) string) string {
+		has := " LIKE " + add(store.Containing(parts...)) + ` ESCAPE '\'`
 		contexts := declaration.ParseSQL("SELECT c.name FROM {confd_context} c WHERE fold(c.name)" + has + " OR c.type" + has)
 		return query.Among(e.DB, "context", e.SQL(ctx, contexts, add))
 	}

@@ -447,7 +447,7 @@ func (h *Host) listLinkedUsers(ctx context.Context, r *rest.Request) (rest.Reply
 	from, args := h.engine.Visible(ctx, ` FROM auth_external e JOIN {auth_user external external.`+authType+`} u ON u.uuid = e.user_uuid
 		WHERE e.auth_type = $1 AND `+inScope, authType, scope)
 	narrowed := fmt.Sprintf(`%s AND CAST(e.user_uuid AS text) LIKE $%d ESCAPE '\'`, from, len(args)+1)
-	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(query.Search)) + "%"
+	pattern := store.Containing(store.Fold(query.Search))
 	direction := " ASC"
 	if query.Desc {
 		direction = " DESC"

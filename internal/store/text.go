@@ -63,3 +63,15 @@ func CheckPayload(payload string) error {
 	}
 	return CheckText([]any{payload})
 }
+
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// Containing returns the pattern for LIKE, with ESCAPE '\', of the texts that have some parts, one after the other.
+func Containing(parts ...string) string {
+	var b strings.Builder
+	b.WriteString("%")
+	for _, part := range parts {
+		b.WriteString(likeEscaper.Replace(part) + "%")
+	}
+	return b.String()
+}

@@ -73,9 +73,11 @@ type Resource[T Pointer] struct {
 	SearchText string
 	// Found are the data in other tables by which `search` finds objects. Each has a query of its own, so each can use its own index.
 	Found []Elsewhere
-	// SearchAlso returns a further condition for the rows that `search` finds: those of which people read something else than what is stored.
-	// Words are those of the folded term; it adds its arguments. It returns "" for none.
-	SearchAlso func(ctx context.Context, words []string, add func(value any) (placeholder string)) string
+	// SearchAlso returns a further condition for the rows that `search` finds: those of which people read something else than what is stored, or
+	// what they belong to.
+	// Parts are what follows one another in what is found: the folded term or, of a Style with SearchWords, its words. It adds its arguments. It
+	// returns "" for none.
+	SearchAlso func(ctx context.Context, parts []string, add func(value any) (placeholder string)) string
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
 	// Counted says that the migration counts the table's rows, with @counted: the total of a list is then known without reading

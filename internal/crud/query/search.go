@@ -103,10 +103,7 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 		return "1 = 1", nil // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
 	term = store.Fold(term)
-	pattern := Pattern(term)
-	if k.Style.SearchWords {
-		pattern = Pattern(strings.Fields(term)...)
-	}
+	pattern := store.Containing(k.parts(term)...)
 	placeholder := args.Add(pattern)
 	grams, few := k.trigrams(term), false
 	if k.SearchAlso != nil {
@@ -138,7 +135,7 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 		conditions = append(conditions, k.visibleColumn(ctx, k.Column(name), args.Add).Searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	if k.SearchAlso != nil {
-		also := k.SearchAlso(ctx, strings.Fields(term), args.Add)
+		also := k.SearchAlso(ctx, k.parts(term), args.Add)
 		switch {
 		case also == "":
 		case few: // each by its own index
@@ -160,16 +157,12 @@ func (k *Reader[T]) search(ctx context.Context, c store.Conn, term string, args 
 	return "(" + strings.Join(conditions, " OR ") + ")", nil
 }
 
-var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// Pattern returns the pattern for LIKE, with ESCAPE '\', of the texts that have some parts, one after the other.
-func Pattern(parts ...string) string {
-	var b strings.Builder
-	b.WriteString("%")
-	for _, part := range parts {
-		b.WriteString(likeEscaper.Replace(part) + "%")
+// parts are what a text must have to be found, one after the other: the words of a term, or the term itself.
+func (k *Reader[T]) parts(term string) []string {
+	if k.Style.SearchWords {
+		return strings.Fields(term)
 	}
-	return b.String()
+	return []string{term}
 }
 
 // most is how many rows are looked up by indexes for a search for what SearchAlso names too. If more may have the term, reading them in the list's
@@ -187,7 +180,7 @@ func (k *Reader[T]) fewHave(ctx context.Context, c store.Conn, term, pattern str
 		queries = map[string]*Arguments{strings.Trim(matching(k.Table, "$1"), "()"): {[]any{grams}}}
 	}
 	other := &Arguments{}
-	if also := k.SearchAlso(ctx, strings.Fields(term), other.Add); also != "" {
+	if also := k.SearchAlso(ctx, k.parts(term), other.Add); also != "" {
 		queries["SELECT 1 FROM "+k.Table+" WHERE "+also] = other
 	}
 	most := most[k.DB.Engine()]
@@ -227,12 +220,8 @@ func (k *Reader[T]) trigrams(term string) string {
 
 // gramsOf returns the trigrams of a term, or "" if it is too short to have one.
 func (k *Reader[T]) gramsOf(term string) string {
-	parts := []string{term}
-	if k.Style.SearchWords {
-		parts = strings.Fields(term)
-	}
 	var grams []string
-	for _, part := range parts {
+	for _, part := range k.parts(term) {
 		letters := []rune(part)
 		for i := 0; i+3 <= len(letters) && len(grams) < mostTrigrams; i++ {
 			grams = append(grams, `"`+strings.ReplaceAll(string(letters[i:i+3]), `"`, `""`)+`"`)
