@@ -9,7 +9,8 @@ LDFLAGS  := -s -w -X github.com/ringfence/ringfence/caddymodule.Version=$(VERSIO
 # Runs a command with TEST_POSTGRES_DSN set: the one that is set already, or a private cluster's.
 WITH_PG  := $(GO) run ./internal/store/storetest/withpostgres --
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-PKGS     ?= ./...
+# Those whose tests take longest come first: none of them is still running when nothing else is left.
+PKGS     ?= ./console ./cmd/ringfence ./confdsvc ./...
 
 .PHONY: help
 help: ## list the targets

@@ -51,7 +51,8 @@ func TestMain(m *testing.M) {
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	if shared.end == nil {
-		started, end := startBrowser(context.Background(), t, chromedp.IgnoreCertErrors)
+		// Without the windows that nobody sees, it takes two thirds of the processors' time.
+		started, end := startBrowser(context.Background(), t, append([]string{"chromium-headless-shell"}, browsers...), chromedp.IgnoreCertErrors)
 		if _, err := chromedp.Run(started, chromedp.Title()); err != nil {
 			end()
 			t.Fatalf("starting a browser: %v", err)
@@ -63,11 +64,14 @@ func newBrowser(t *testing.T) *browser {
 	return watchPage(page, t)
 }
 
-// startBrowser starts a browser with a new profile and more options.
-func startBrowser(ctx context.Context, t *testing.T, more ...chromedp.ExecAllocatorOption) (context.Context, context.CancelFunc) {
+// browsers are the programs of Chromium, as distributions name it.
+var browsers = []string{"chromium", "chromium-browser", "google-chrome"}
+
+// startBrowser starts the first of some programs that is installed, with a new profile and more options.
+func startBrowser(ctx context.Context, t *testing.T, programs []string, more ...chromedp.ExecAllocatorOption) (context.Context, context.CancelFunc) {
 	t.Helper()
 	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range programs {
 		if found, err := exec.LookPath(name); err == nil {
 			program = found
 			break
@@ -210,10 +214,10 @@ func (b *browser) fail(t *testing.T, problem error) {
 	t.Fatalf("%v; the page shows %q and complained %q", problem, shown, b.complained())
 }
 
-// poll waits until a condition holds. One that throws, as on a page without what it asks for, does not hold: the browser would wait for ever.
+// poll waits until a condition holds, without having the page drawn for it, as it is by default. One that throws, as on a page without what it asks for, does not hold: the browser would wait for ever.
 func (b *browser) poll(condition string) error {
 	caught := "(() => { try { return (" + condition + ") } catch { return false } })()"
-	_, err := take(b, chromedp.Poll[bool](caught, chromedp.WithPollingTimeout(pagePatience)))
+	_, err := take(b, chromedp.Poll[bool](caught, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(pagePatience)))
 	return err
 }
 

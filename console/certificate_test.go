@@ -16,7 +16,7 @@ import (
 func TestCertificateInABrowser(t *testing.T) {
 	within, cancel := context.WithTimeout(t.Context(), 5*pagePatience)
 	t.Cleanup(cancel)
-	page, end := startBrowser(within, t)
+	page, end := startBrowser(within, t, browsers)
 	t.Cleanup(end)
 	b := watchPage(page, t)
 	g := gatewaytest.LoadDefault(t, "")
