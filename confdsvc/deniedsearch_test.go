@@ -26,7 +26,7 @@ func TestDeniedObjectsFindNothing(t *testing.T) {
 		sip := at(al, "lines.0.endpoint_sip.uuid").(string)
 		label := c.Get("/endpoints/sip/" + sip).Object().Text("name")
 		inContext := fmt.Sprint(at(c.Get("/contexts?name="+c.in).Object(), "items.0.id"))
-		grouped := c.Create("/extensions", object{"exten": "2001", "context": withRanges(c.Client, "internal", object{"group_ranges": []object{{"start": "2000", "end": "2999"}}})}).Text("id")
+		grouped := c.Create("/extensions", object{"exten": "2001002001", "context": withRanges(c.Client, "internal", object{"group_ranges": []object{{"start": "2000000000", "end": "2999999999"}}})}).Text("id")
 		c.Do("PUT", "/groups/"+c.group+"/extensions/"+grouped, nil).Want(204)
 		for _, test := range []struct {
 			list   string
@@ -38,7 +38,7 @@ func TestDeniedObjectsFindNothing(t *testing.T) {
 			{"/users", []string{"voicemails." + box, "users." + id + ".voicemail", "users." + al.Text("uuid") + ".voicemails", "users.*.voicemail", "users.me.voicemails"}, []string{"voicemail_number=1001"}},
 			{"/incalls", []string{"extensions." + incoming, "extensions.*"}, []string{"exten=5551001", "search=5551001"}},
 			{"/incalls", []string{"users." + id, "users." + al.Text("uuid"), "users.me"}, []string{"user_id=" + id}},
-			{"/groups", []string{"extensions." + grouped}, []string{"exten=2001", "search=2001"}},
+			{"/groups", []string{"extensions." + grouped}, []string{"exten=2001002001", "search=2001002001"}},
 			{"/lines", []string{"extensions." + number}, []string{"exten=1001"}},
 			{"/lines", []string{"endpoints.sip." + sip, "endpoints.sip.*"}, []string{"name=" + label, "protocol=sip", "search=" + label}},
 			{"/extensions", []string{"contexts." + inContext}, []string{"exten=1001&type=internal"}},

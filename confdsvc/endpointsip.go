@@ -109,8 +109,9 @@ func (o *EndpointSIP) generateLogin() {
 	o.GenerateLogin = nil
 }
 
-var endpointKind = sipKind{
-	parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint", trunks: "uuid = $1",
+var endpointKind = sipKind[EndpointSIP]{
+	templates: "endpoint_sip_template",
+	parents:   "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint", trunks: "uuid = $1",
 }
 
 func declareEndpointsSIP(e *crud.Engine) {
@@ -135,7 +136,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 			})
 		}
 	}
-	crud.Collect(e, r)
+	endpointKind.collect(e, r, crud.SameTenant)
 	crud.Link[Line, EndpointSIP]{
 		Relation: lineSIP, Table: "confd_line_endpoint", RightColumn: "sip_uuid", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
 		LeftShows: []crud.Show{
@@ -217,8 +218,9 @@ type EndpointSIPTemplate struct {
 	crud.Hrefs
 }
 
-var templateKind = sipKind{
-	parents: "confd_endpoint_sip_template_parent", child: "child_uuid", named: "template_uuid", title: "SIPEndpointTemplate",
+var templateKind = sipKind[EndpointSIPTemplate]{
+	templates: "endpoint_sip_template_template",
+	parents:   "confd_endpoint_sip_template_parent", child: "child_uuid", named: "template_uuid", title: "SIPEndpointTemplate",
 	trunks: "uuid IN (SELECT endpoint_uuid FROM confd_endpoint_sip_parent WHERE template_uuid IN (" + templatesBelow + "))",
 }
 
@@ -226,22 +228,5 @@ func declareEndpointSIPTemplates(e *crud.Engine) {
 	r := sipResource[EndpointSIPTemplate](e, templateKind, "confd_endpoint_sip_template", "'true'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip/templates", "endpoint_sip_template", "template_uuid", "endpoint_sip_templates"
 	r.About, r.Lists = "Settings that SIP accounts share.", []string{"label", "name", "templates", "transport"}
-	r.Guard = func(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIPTemplate]) error {
-		return mayTakeTemplate(ctx, c, e, change)
-	}
-	crud.Collect(e, r)
-}
-
-// mayTakeTemplate refuses a caller who is denied to change an endpoint or a template that takes its options from the one that is deleted.
-func mayTakeTemplate(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[EndpointSIPTemplate]) error {
-	r, gone := change.Request, change.Old.UUID
-	if err := crud.Of[EndpointSIP](e).NoneDenied(ctx, c, r, "update", endpointKind.uses(), gone); err != nil {
-		return err
-	}
-	return crud.Of[EndpointSIPTemplate](e).NoneDenied(ctx, c, r, "update", templateKind.uses(), gone)
-}
-
-// uses returns the condition for the objects that take their options from the template $1.
-func (kind sipKind) uses() string {
-	return "uuid IN (SELECT " + kind.child + " FROM " + kind.parents + " WHERE template_uuid = $1)"
+	templateKind.collect(e, r, crud.All(crud.SameTenant, notItself))
 }

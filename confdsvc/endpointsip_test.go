@@ -3,7 +3,9 @@ package confdsvc_test
 import (
 	"fmt"
 	"net/http"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -204,6 +206,25 @@ func TestSIPReferences(t *testing.T) {
 			a.Do(http.MethodPut, "/endpoints/sip/templates/"+one.Text("uuid"), object{"templates": uses(t)}).Want(http.StatusBadRequest).
 				Says("Operation not permitted. Cannot use itself as template")
 		}
+		// The order is as it was sent last. A dry run tells what takes options from a template, and a deletion takes it from these.
+		phone := "/endpoints/sip/" + a.Create("/endpoints/sip", object{"name": "phone", "templates": uses(three, two, one)}).Text("uuid")
+		a.Do(http.MethodPut, phone, object{"templates": uses(one, three)}).Want(http.StatusNoContent)
+		is := func(want ...object) {
+			t.Helper()
+			templates, _ := a.Get(phone).Object()["templates"].([]any)
+			if got := fmt.Sprint(templates...); len(templates) != len(want) || !slices.EqualFunc(templates, want, func(got any, want object) bool {
+				return got.(map[string]any)["uuid"] == want["uuid"]
+			}) {
+				t.Errorf("the templates are %v", got)
+			}
+		}
+		is(one, three)
+		if leading, _ := whatLeadsTo(t, w, "/endpoints/sip/templates/"+one.Text("uuid"), "confd.#"); len(leading) != 2 ||
+			!strings.HasPrefix(leading[0], "endpoints/sip "+path.Base(phone)) || !strings.HasPrefix(leading[1], "endpoints/sip/templates "+two.Text("uuid")) {
+			t.Errorf("to the template lead %q", leading)
+		}
+		a.Do(http.MethodDelete, "/endpoints/sip/templates/"+one.Text("uuid"), nil).Want(http.StatusNoContent)
+		is(three)
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // SIPSections are the common part of a SIP endpoint and a template of such endpoints: the sections of the telephone system's
@@ -71,14 +70,25 @@ type hasSections interface{ common() *SIPSections }
 func sectionsOf[T any](o *T) *SIPSections { return any(o).(hasSections).common() }
 
 // sipKind holds the differences between how the two are stored.
-type sipKind struct {
+type sipKind[T any] struct {
+	templates      crud.Relation[T, EndpointSIPTemplate]
 	parents, child string // the table of the templates that it uses, and the column that names it there
 	named          string // its column in the table of names
 	title          string // its name in refusals
 	trunks         string // the condition for the endpoints of trunks that have the options of the one with the UUID $1
 }
 
-func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) crud.Resource[T] {
+// collect declares the objects, and the templates that they use as a relation: a list that is an attribute of their own.
+func (kind sipKind[T]) collect(e *crud.Engine, r crud.Resource[T], mayUse crud.Check[T, EndpointSIPTemplate]) {
+	crud.Collect(e, r)
+	crud.Link[T, EndpointSIPTemplate]{
+		Relation: kind.templates, Table: kind.parents, LeftColumn: kind.child, RightColumn: "template_uuid", Position: "position", Only: []string{},
+		Set:   &crud.List{Path: "templates", By: []string{"uuid"}, Repeated: "Cannot associate same template more than once."},
+		Allow: mayUse,
+	}.On(e)
+}
+
+func sipResource[T any](e *crud.Engine, kind sipKind[T], table, isTemplate string) crud.Resource[T] {
 	columns := []string{"label", "name", "asterisk_id", "template"}
 	return crud.Resource[T]{
 		Title: kind.title, Table: table, Keys: []string{"uuid"}, Order: columns, Filters: append(columns, "uuid"), SearchText: "search_text",
@@ -88,11 +98,11 @@ func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) 
 		},
 		Prepare: prepareSections[T],
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {
-			return kind.check(ctx, c, change.Tenant, sectionsOf(change.New))
+			return sectionsOf(change.New).check(ctx, c)
 		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {
 			s := sectionsOf(change.New)
-			if err := kind.save(ctx, c, s, change.Old == nil); err != nil || change.Old == nil || s.sameOptions(sectionsOf(change.Old)) {
+			if err := kind.save(ctx, c, e, change); err != nil || change.Old == nil || s.sameOptions(sectionsOf(change.Old)) {
 				return err
 			}
 			return checkTrunks(ctx, c, e, ofTrunks+" AND "+kind.trunks, s.UUID)
@@ -104,7 +114,7 @@ func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) 
 			return nil
 		},
 		Beside: []crud.Beside[T]{{
-			From: kind.parents, By: kind.child,
+			From: kind.parents, By: kind.child, Refers: map[string]string{"template_uuid": "endpoints/sip/templates.uuid"}, Changes: "update",
 			Load: func(ctx context.Context, c store.Conn, objects []*T) error {
 				all := make([]*SIPSections, len(objects))
 				for i, o := range objects {
@@ -143,8 +153,8 @@ func randomSection() string { return strings.ToLower(rand.Text()[:8]) }
 // randomPassword returns 130 random bits in small letters and digits, which every keypad has and no file quotes.
 func randomPassword() string { return strings.ToLower(rand.Text()) }
 
-// check runs the checks that need the database. scope is the tenant in which the request acts.
-func (kind sipKind) check(ctx context.Context, c store.Conn, scope string, s *SIPSections) error {
+// check refuses options that a section may not have, and a transport that is not there.
+func (s *SIPSections) check(ctx context.Context, c store.Conn) error {
 	for _, section := range s.sections() {
 		if err := section.options.check(section.field, optionSets[section.field]); err != nil {
 			return err
@@ -153,23 +163,27 @@ func (kind sipKind) check(ctx context.Context, c store.Conn, scope string, s *SI
 	if err := s.Endpoint.reachesOwnContexts(ctx, c, s.TenantUUID, "endpoint_section_options"); err != nil {
 		return err
 	}
-	if s.TransportUUID != nil {
-		there, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_sip_transport WHERE uuid = $1`, *s.TransportUUID)
-		if err != nil {
-			return err
-		}
-		if there == 0 {
-			return crud.Missing("transport", "Transport", "uuid", *s.TransportUUID)
-		}
+	if s.TransportUUID == nil {
+		return nil
 	}
-	return kind.checkParents(ctx, c, scope, s)
+	there, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_sip_transport WHERE uuid = $1`, *s.TransportUUID)
+	if err == nil && there == 0 {
+		err = crud.Missing("transport", "Transport", "uuid", *s.TransportUUID)
+	}
+	return err
 }
 
-func (kind sipKind) save(ctx context.Context, c store.Conn, s *SIPSections, fresh bool) error {
+// save stores the name and the templates.
+func (kind sipKind[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T]) error {
+	s := sectionsOf(change.New)
 	if err := nameSection(ctx, c, kind.title, kind.named, s.UUID, s.Name); err != nil {
 		return err
 	}
-	return kind.saveParents(ctx, c, s, fresh)
+	items := make([]any, len(s.Templates))
+	for i, t := range s.Templates {
+		items[i] = map[string]any{"uuid": t.UUID}
+	}
+	return kind.templates.SetOwn(ctx, c, e, change, items)
 }
 
 // nameSection stores the name of a section, and refuses a name that another section of any kind has. title is its name in
@@ -332,42 +346,17 @@ func (o SIPOptions) reachesOwnContexts(ctx context.Context, c store.Conn, tenant
 	return nil
 }
 
-// checkParents refuses templates that do not exist, belong to another tenant, are repeated, or take their options from the
-// object itself.
-func (kind sipKind) checkParents(ctx context.Context, c store.Conn, scope string, s *SIPSections) error {
-	seen := map[string]bool{}
-	for _, t := range s.Templates {
-		if seen[t.UUID] {
-			return style.NotPermitted("Cannot associate same template more than once.", "template_uuid", t.UUID)
-		}
-		seen[t.UUID] = true
-		owners, err := store.Select[string](ctx, c, `SELECT CAST(tenant_uuid AS text) FROM confd_endpoint_sip_template
-			WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), t.UUID, scope)
-		switch {
-		case err != nil:
-			return err
-		case len(owners) == 0:
-			return crud.Missing("templates", "SIPEndpointTemplate", "uuid", t.UUID)
-		case owners[0] != s.TenantUUID:
-			return style.DifferentTenants("endpoint_sip", s.TenantUUID, "template", owners[0])
-		}
-	}
-	return kind.refuseCycle(ctx, c, s)
-}
-
-// refuseCycle refuses an object that its own templates take options from.
-func (kind sipKind) refuseCycle(ctx context.Context, c store.Conn, s *SIPSections) error {
-	if len(s.Templates) == 0 {
-		return nil
-	}
-	args := []any{s.UUID}
-	for _, t := range s.Templates {
-		args = append(args, t.UUID)
+// notItself refuses templates that take options from the one that is to use them.
+func notItself(ctx context.Context, c store.Conn, pairs []*crud.Pair[EndpointSIPTemplate, EndpointSIPTemplate]) error {
+	own := pairs[0].Left.UUID
+	args := []any{own}
+	for _, p := range pairs {
+		args = append(args, p.Right.UUID)
 	}
 	again, err := store.Get[int](ctx, c, "SELECT count(*) FROM confd_endpoint_sip_template WHERE uuid = $1 AND uuid IN ("+
-		templatesAbove("SELECT uuid FROM confd_endpoint_sip_template WHERE uuid IN ("+crud.Placeholders(2, len(s.Templates))+")")+")", args...)
+		templatesAbove("SELECT uuid FROM confd_endpoint_sip_template WHERE uuid IN ("+crud.Placeholders(2, len(pairs))+")")+")", args...)
 	if err == nil && again > 0 {
-		err = style.NotPermitted("Cannot use itself as template", "uuid", s.UUID)
+		err = style.NotPermitted("Cannot use itself as template", "uuid", own)
 	}
 	return err
 }
@@ -393,22 +382,7 @@ func (s *SIPSections) sameOptions(as *SIPSections) bool {
 	return slices.EqualFunc(s.Templates, as.Templates, func(a, b SIPTemplateRef) bool { return a.UUID == b.UUID })
 }
 
-// saveParents writes the templates of an object, which has none yet if it is fresh.
-func (kind sipKind) saveParents(ctx context.Context, c store.Conn, s *SIPSections, fresh bool) error {
-	if !fresh {
-		if _, err := c.Exec(ctx, "DELETE FROM "+kind.parents+" WHERE "+kind.child+" = $1", s.UUID); err != nil {
-			return err
-		}
-	}
-	for i, t := range s.Templates {
-		if _, err := c.Exec(ctx, "INSERT INTO "+kind.parents+" ("+kind.child+", template_uuid, position) VALUES ($1, $2, $3)", s.UUID, t.UUID, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (kind sipKind) loadParents(ctx context.Context, c store.Conn, objects []*SIPSections) error {
+func (kind sipKind[T]) loadParents(ctx context.Context, c store.Conn, objects []*SIPSections) error {
 	args := make([]any, len(objects))
 	for i, s := range objects {
 		args[i] = s.UUID
@@ -417,7 +391,7 @@ func (kind sipKind) loadParents(ctx context.Context, c store.Conn, objects []*SI
 }
 
 // parentsWhere fills in the templates that objects use, for the objects that a condition finds.
-func (kind sipKind) parentsWhere(ctx context.Context, c store.Conn, objects []*SIPSections, condition string, args ...any) error {
+func (kind sipKind[T]) parentsWhere(ctx context.Context, c store.Conn, objects []*SIPSections, condition string, args ...any) error {
 	by := make(map[string]*SIPSections, len(objects))
 	for _, s := range objects {
 		s.Templates = []SIPTemplateRef{}

@@ -175,7 +175,7 @@ func (s *Snapshot) parts() []reading {
 		rows(&s.RegistersIAX, nil),
 		document(func(general *IAXGeneral) { s.IAXCodecs = general.Ordered.V }),
 		document(func(limits *IAXCallNumberLimits) { s.IAXLimits = limits.Items.V }),
-		rows(&s.Endpoints, allParents[EndpointSIP](endpointKind)),
+		rows(&s.Endpoints, allParents(endpointKind)),
 		s.mergeTemplates,
 		document(func(general *VoicemailGeneral) { s.VoicemailGeneral = general.Options.V }),
 		s.readSections,
@@ -310,7 +310,7 @@ func (s *Snapshot) readLines(ctx context.Context, c store.Conn, _ *crud.Engine) 
 // mergeTemplates gives the endpoints the options of their templates.
 func (s *Snapshot) mergeTemplates(ctx context.Context, c store.Conn, e *crud.Engine) error {
 	var templates []*EndpointSIPTemplate
-	if err := rows(&templates, allParents[EndpointSIPTemplate](templateKind))(ctx, c, e); err != nil {
+	if err := rows(&templates, allParents(templateKind))(ctx, c, e); err != nil {
 		return err
 	}
 	m := mergerOfTemplates(templates)
@@ -321,7 +321,7 @@ func (s *Snapshot) mergeTemplates(ctx context.Context, c store.Conn, e *crud.Eng
 }
 
 // allParents returns a function that fills in the templates, and the transports, of all objects of a kind.
-func allParents[T any](kind sipKind) func(context.Context, store.Conn, *crud.Engine, []*T) error {
+func allParents[T any](kind sipKind[T]) func(context.Context, store.Conn, *crud.Engine, []*T) error {
 	return func(ctx context.Context, c store.Conn, _ *crud.Engine, objects []*T) error {
 		sections := make([]*SIPSections, len(objects))
 		for i, o := range objects {

@@ -88,7 +88,7 @@ func (d *tenantDefaults) create(ctx context.Context, tenantUUID string) error {
 		return err
 	}
 	if there == 0 {
-		err = d.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		err = d.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 			fresh, err := c.Exec(ctx, `INSERT INTO confd_tenant (uuid) VALUES ($1) ON CONFLICT DO NOTHING`, tenantUUID)
 			if err != nil || fresh == 0 {
 				return err
@@ -98,7 +98,7 @@ func (d *tenantDefaults) create(ctx context.Context, tenantUUID string) error {
 				uuid.NewString(), tenantUUID, systemSounds); err != nil {
 				return err
 			}
-			return createDefaultTemplates(ctx, c, tenantUUID)
+			return createDefaultTemplates(ctx, c, d.engine, tenantUUID)
 		})
 		if store.IsConstraint(err, store.ForeignKey) {
 			return nil // the tenant has been deleted meanwhile
@@ -164,7 +164,7 @@ var defaultTemplates = []defaultTemplate{
 }
 
 // createDefaultTemplates creates a tenant's default SIP templates.
-func createDefaultTemplates(ctx context.Context, c store.Conn, tenantUUID string) error {
+func createDefaultTemplates(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string) error {
 	made := map[string]string{}
 	for i := range defaultTemplates {
 		d := &defaultTemplates[i]
@@ -173,7 +173,7 @@ func createDefaultTemplates(ctx context.Context, c store.Conn, tenantUUID string
 		if made[d.label] = s.UUID; d.parent != "" {
 			s.Templates = []SIPTemplateRef{{UUID: made[d.parent]}}
 		}
-		if err := insertDefault(ctx, c, &s, d.transport); err != nil {
+		if err := insertDefault(ctx, c, e, &EndpointSIPTemplate{SIPSections: s}, d.transport); err != nil {
 			return err
 		}
 		if d.column == "" {
@@ -188,7 +188,7 @@ func createDefaultTemplates(ctx context.Context, c store.Conn, tenantUUID string
 
 // insertDefault writes a template. No request asks for it, so the audit does not keep it. A transport that no longer exists is
 // left out.
-func insertDefault(ctx context.Context, c store.Conn, s *SIPSections, transport string) error {
+func insertDefault(ctx context.Context, c store.Conn, e *crud.Engine, s *EndpointSIPTemplate, transport string) error {
 	args := []any{s.UUID, s.TenantUUID, s.Name, s.Label, transport}
 	for _, section := range s.sections() {
 		if section.options.V == nil {
@@ -204,5 +204,5 @@ func insertDefault(ctx context.Context, c store.Conn, s *SIPSections, transport 
 	if err != nil {
 		return err
 	}
-	return templateKind.save(ctx, c, s, true)
+	return templateKind.save(ctx, c, e, &crud.Change[EndpointSIPTemplate]{Tenant: s.TenantUUID, New: s})
 }

@@ -488,6 +488,15 @@ func (n RelationOf[L, R]) SetNested(ctx context.Context, c store.Conn, e *Engine
 	return setNested(ctx, c, n.on(e).Left, change, value, true)
 }
 
+// SetOwn replaces the list of an object that has it as an attribute of its own, for the Save of its resource: that of the relation's Set, which is
+// no operation. Who may is decided, and told, with the change of the object.
+func (n RelationOf[L, R]) SetOwn(ctx context.Context, c store.Conn, e *Engine, change *declaration.Change[L], items []any) error {
+	if len(items) == 0 && declaration.IsNull(change.Old) {
+		return nil
+	}
+	return (&diff{request: change.Request, tenant: change.Tenant, near: n.on(e).Left, object: change.New, own: true}).replaceList(ctx, c, items)
+}
+
 // setNested replaces the list of an object, if the caller may do that by the list's own operation.
 func setNested[T declaration.Pointer](ctx context.Context, c store.Conn, s *DeclaredSide, change *declaration.Change[T], value any, nested bool) error {
 	items, sent := value.([]any)

@@ -19,7 +19,8 @@ import (
 )
 
 // diff is a change of the links of one object. Whatever makes, changes or ends links does so by [diff.apply]: one link, a list, nested
-// objects, an import, the deletion of an object. Nothing else writes a joining table.
+// objects, an import, the deletion of an object. Nothing else writes a joining table, but for what no request asks for: the authentication service
+// puts each user into the group of all users, and gives what its configuration and its first start say.
 type diff struct {
 	request *rest.Request
 	tenant  string // in which the request acts
@@ -36,6 +37,8 @@ type diff struct {
 
 	// nested says that the request contains the change, and is not about it. The caller has read what it ends as a part of the object.
 	nested bool
+	// own says that the change of the object, whose own attribute the list is, is checked and told as one.
+	own bool
 	// unchecked says that the object is to be deleted: MayEnd is not asked.
 	unchecked bool
 	// gone says that the object is being deleted: the hooks of the links do not run, for it has its own.
@@ -260,7 +263,7 @@ func (d *diff) apply(ctx context.Context, c store.Conn) error {
 // mayDo refuses a caller who is denied an operation that would do a part of the change alone. For a change that is nested the caller must
 // also hold the access of one, for what changes of a link as for the link.
 func (d *diff) mayDo() error {
-	if !d.nested && !rights.HasDenials(d.request) {
+	if d.own || !d.nested && !rights.HasDenials(d.request) {
 		return nil
 	}
 	parts := slices.Concat(d.ended, d.added)
@@ -400,7 +403,7 @@ func (d *diff) insert(ctx context.Context, c store.Conn) (int64, error) {
 func (d *diff) conclude(ctx context.Context, c store.Conn) error {
 	r := d.near.relation
 	all := slices.Concat(d.ended, d.added, d.changed)
-	if err := r.changed(ctx, c, all); err != nil {
+	if err := r.changed(ctx, c, all); err != nil || d.own {
 		return err
 	}
 	if d.list != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud/declaration"
 	"github.com/ringfence/ringfence/internal/crud/rights"
+	"github.com/ringfence/ringfence/internal/crud/transaction"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -261,8 +262,10 @@ func (d *diff) replaceList(ctx context.Context, c store.Conn, items []any) error
 		return err
 	}
 	d.list = d.near.Set
-	if d.before, err = d.stored(ctx, c, nil); err != nil {
-		return err
+	if !transaction.MemoryOf(ctx).Unlinked(&d.near.Side, d.near.Key(d.object)) {
+		if d.before, err = d.stored(ctx, c, nil); err != nil {
+			return err
+		}
 	}
 	return d.replace(ctx, c, objects, items)
 }

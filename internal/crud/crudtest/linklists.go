@@ -12,10 +12,10 @@ import (
 func (x *trial) lists() {
 	for _, l := range x.Described.Links {
 		link := &linkTrial{trial: x, l: l, left: x.of(l.Left.Path), right: x.of(l.Right.Path), rules: x.Resources[l.Left.Path].Links[l.Path]}
-		if l.Left.Set != nil && l.Left.Entity == x.k {
+		if slices.Contains(l.Only, "set") && l.Left.Entity == x.k {
 			link.list(l.Left, x, link.right)
 		}
-		if l.Right.Set != nil && l.Right.Entity == x.k {
+		if slices.Contains(l.Only, "set_back") && l.Right.Entity == x.k {
 			link.list(l.Right, x, link.left)
 		}
 	}
