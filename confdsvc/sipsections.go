@@ -101,11 +101,7 @@ func sipResource[T any](e *crud.Engine, kind sipKind[T], table, isTemplate strin
 			return sectionsOf(change.New).check(ctx, c)
 		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {
-			s := sectionsOf(change.New)
-			if err := kind.save(ctx, c, e, change); err != nil || change.Old == nil || s.sameOptions(sectionsOf(change.Old)) {
-				return err
-			}
-			return checkTrunks(ctx, c, e, ofTrunks+" AND "+kind.trunks, s.UUID)
+			return kind.save(ctx, c, e, change)
 		},
 		Load: func(_ context.Context, _ store.Conn, objects []*T) error {
 			for _, o := range objects {
@@ -173,7 +169,7 @@ func (s *SIPSections) check(ctx context.Context, c store.Conn) error {
 	return err
 }
 
-// save stores the name and the templates.
+// save stores the name and the templates, and refuses what trunks that have the options cannot do with.
 func (kind sipKind[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T]) error {
 	s := sectionsOf(change.New)
 	if err := nameSection(ctx, c, kind.title, kind.named, s.UUID, s.Name); err != nil {
@@ -183,7 +179,10 @@ func (kind sipKind[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, c
 	for i, t := range s.Templates {
 		items[i] = map[string]any{"uuid": t.UUID}
 	}
-	return kind.templates.SetOwn(ctx, c, e, change, items)
+	if err := kind.templates.SetOwn(ctx, c, e, change, items); err != nil || change.Old == nil || s.sameOptions(sectionsOf(change.Old)) {
+		return err
+	}
+	return checkTrunks(ctx, c, e, ofTrunks+" AND "+kind.trunks, s.UUID)
 }
 
 // nameSection stores the name of a section, and refuses a name that another section of any kind has. title is its name in

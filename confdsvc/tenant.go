@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -88,7 +89,7 @@ func (d *tenantDefaults) create(ctx context.Context, tenantUUID string) error {
 		return err
 	}
 	if there == 0 {
-		err = d.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		err = d.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 			fresh, err := c.Exec(ctx, `INSERT INTO confd_tenant (uuid) VALUES ($1) ON CONFLICT DO NOTHING`, tenantUUID)
 			if err != nil || fresh == 0 {
 				return err
@@ -98,7 +99,7 @@ func (d *tenantDefaults) create(ctx context.Context, tenantUUID string) error {
 				uuid.NewString(), tenantUUID, systemSounds); err != nil {
 				return err
 			}
-			return createDefaultTemplates(ctx, c, d.engine, tenantUUID)
+			return createDefaultTemplates(ctx, c, tenantUUID)
 		})
 		if store.IsConstraint(err, store.ForeignKey) {
 			return nil // the tenant has been deleted meanwhile
@@ -163,46 +164,49 @@ var defaultTemplates = []defaultTemplate{
 	},
 }
 
-// createDefaultTemplates creates a tenant's default SIP templates.
-func createDefaultTemplates(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string) error {
+// createDefaultTemplates creates a tenant's default SIP templates. No request asks for them, so the audit does not keep them. A transport that no
+// longer exists is left out.
+func createDefaultTemplates(ctx context.Context, c store.Conn, tenantUUID string) error {
 	made := map[string]string{}
+	var templates, names, parents, columns []string
+	var ofTemplates, ofNames, ofParents []any
+	ofTenant := []any{tenantUUID}
 	for i := range defaultTemplates {
 		d := &defaultTemplates[i]
-		s := d.sections
-		s.UUID, s.TenantUUID, s.Name, s.Label = uuid.NewString(), tenantUUID, randomSection(), &d.label
-		if made[d.label] = s.UUID; d.parent != "" {
-			s.Templates = []SIPTemplateRef{{UUID: made[d.parent]}}
+		own := uuid.NewString()
+		made[d.label] = own
+		name, n := randomSection(), len(ofTemplates)
+		templates = append(templates, fmt.Sprintf("(%s, (SELECT uuid FROM confd_sip_transport WHERE name = $%d), %s)",
+			crud.Placeholders(n+1, 4), n+5, crud.Placeholders(n+6, 7)))
+		ofTemplates = append(ofTemplates, own, tenantUUID, name, d.label, d.transport)
+		for _, section := range d.sections.sections() {
+			ofTemplates = append(ofTemplates, options("").over(*section.options))
 		}
-		if err := insertDefault(ctx, c, e, &EndpointSIPTemplate{SIPSections: s}, d.transport); err != nil {
-			return err
+		names = append(names, "("+crud.Placeholders(len(ofNames)+1, 2)+")")
+		ofNames = append(ofNames, name, own)
+		if d.parent != "" {
+			parents = append(parents, "("+crud.Placeholders(len(ofParents)+1, 2)+", 0)")
+			ofParents = append(ofParents, own, made[d.parent])
 		}
-		if d.column == "" {
-			continue
+		if d.column != "" {
+			ofTenant = append(ofTenant, own)
+			columns = append(columns, fmt.Sprintf("%s = $%d", d.column, len(ofTenant)))
 		}
-		if _, err := c.Exec(ctx, "UPDATE confd_tenant SET "+d.column+" = $1 WHERE uuid = $2", s.UUID, tenantUUID); err != nil {
+	}
+	for _, each := range []struct {
+		sql  string
+		args []any
+	}{
+		{`INSERT INTO confd_endpoint_sip_template (uuid, tenant_uuid, name, label, transport_uuid, aor_section_options, auth_section_options,
+			endpoint_section_options, identify_section_options, registration_section_options, registration_outbound_auth_section_options,
+			outbound_auth_section_options) VALUES ` + strings.Join(templates, ", "), ofTemplates},
+		{"INSERT INTO confd_sip_name (name, template_uuid) VALUES " + strings.Join(names, ", "), ofNames},
+		{"INSERT INTO confd_endpoint_sip_template_parent (child_uuid, template_uuid, position) VALUES " + strings.Join(parents, ", "), ofParents},
+		{"UPDATE confd_tenant SET " + strings.Join(columns, ", ") + " WHERE uuid = $1", ofTenant},
+	} {
+		if _, err := c.Exec(ctx, each.sql, each.args...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// insertDefault writes a template. No request asks for it, so the audit does not keep it. A transport that no longer exists is
-// left out.
-func insertDefault(ctx context.Context, c store.Conn, e *crud.Engine, s *EndpointSIPTemplate, transport string) error {
-	args := []any{s.UUID, s.TenantUUID, s.Name, s.Label, transport}
-	for _, section := range s.sections() {
-		if section.options.V == nil {
-			section.options.V = [][]string{}
-		}
-		args = append(args, *section.options)
-	}
-	_, err := c.Exec(ctx, `
-		INSERT INTO confd_endpoint_sip_template (uuid, tenant_uuid, name, label, transport_uuid, aor_section_options, auth_section_options,
-			endpoint_section_options, identify_section_options, registration_section_options, registration_outbound_auth_section_options,
-			outbound_auth_section_options)
-		VALUES ($1, $2, $3, $4, (SELECT uuid FROM confd_sip_transport WHERE name = $5), $6, $7, $8, $9, $10, $11, $12)`, args...)
-	if err != nil {
-		return err
-	}
-	return templateKind.save(ctx, c, e, &crud.Change[EndpointSIPTemplate]{Tenant: s.TenantUUID, New: s})
 }

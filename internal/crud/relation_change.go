@@ -20,7 +20,7 @@ import (
 
 // diff is a change of the links of one object. Whatever makes, changes or ends links does so by [diff.apply]: one link, a list, nested
 // objects, an import, the deletion of an object. Nothing else writes a joining table, but for what no request asks for: the authentication service
-// puts each user into the group of all users, and gives what its configuration and its first start say.
+// puts each user into the group of all users, and gives what its configuration and its first start say; a tenant gets its first templates.
 type diff struct {
 	request *rest.Request
 	tenant  string // in which the request acts
