@@ -225,6 +225,14 @@ func TestSIPReferences(t *testing.T) {
 		}
 		a.Do(http.MethodDelete, "/endpoints/sip/templates/"+one.Text("uuid"), nil).Want(http.StatusNoContent)
 		is(three)
+		// Who is denied a template gives its options to nobody, and takes them from nobody.
+		denied := w.holding(t, "confd.#", "!confd.endpoints.sip.templates."+three.Text("uuid")+".read")
+		for _, path := range []string{"/endpoints/sip", "/endpoints/sip/templates"} {
+			denied.Do(http.MethodPost, path, object{"templates": uses(three)}).Want(http.StatusForbidden)
+		}
+		denied.Do(http.MethodPut, phone, object{"templates": uses(two)}).Want(http.StatusForbidden)
+		denied.Do(http.MethodPut, phone, object{"templates": []any{}, "label": "Desk"}).Want(http.StatusNoContent) // as it was read
+		is(three)
 	})
 }
 

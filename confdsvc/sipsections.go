@@ -175,12 +175,21 @@ func (kind sipKind[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, c
 	if err := nameSection(ctx, c, kind.title, kind.named, s.UUID, s.Name); err != nil {
 		return err
 	}
-	items := make([]any, len(s.Templates))
-	for i, t := range s.Templates {
-		items[i] = map[string]any{"uuid": t.UUID}
+	old := &SIPSections{}
+	if change.Old != nil {
+		old = sectionsOf(change.Old)
 	}
-	if err := kind.templates.SetOwn(ctx, c, e, change, items); err != nil || change.Old == nil || s.sameOptions(sectionsOf(change.Old)) {
-		return err
+	if !s.sameTemplates(old) {
+		items := make([]any, len(s.Templates))
+		for i, t := range s.Templates {
+			items[i] = map[string]any{"uuid": t.UUID}
+		}
+		if err := kind.templates.SetOwn(ctx, c, e, change, items); err != nil {
+			return err
+		}
+	}
+	if change.Old == nil || s.sameOptions(old) {
+		return nil
 	}
 	return checkTrunks(ctx, c, e, ofTrunks+" AND "+kind.trunks, s.UUID)
 }
@@ -378,6 +387,10 @@ func (s *SIPSections) sameOptions(as *SIPSections) bool {
 			return false
 		}
 	}
+	return s.sameTemplates(as)
+}
+
+func (s *SIPSections) sameTemplates(as *SIPSections) bool {
 	return slices.EqualFunc(s.Templates, as.Templates, func(a, b SIPTemplateRef) bool { return a.UUID == b.UUID })
 }
 

@@ -214,7 +214,8 @@ func (b *browser) fail(t *testing.T, problem error) {
 	t.Fatalf("%v; the page shows %q and complained %q", problem, shown, b.complained())
 }
 
-// poll waits until a condition holds, without having the page drawn for it, as it is by default. One that throws, as on a page without what it asks for, does not hold: the browser would wait for ever.
+// poll waits until a condition holds, without having the page drawn for it, as it is by default. One that throws, as on a page without what it
+// asks for, does not hold: the browser would wait for ever.
 func (b *browser) poll(condition string) error {
 	caught := "(() => { try { return (" + condition + ") } catch { return false } })()"
 	_, err := take(b, chromedp.Poll[bool](caught, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(pagePatience)))

@@ -489,12 +489,11 @@ func (n RelationOf[L, R]) SetNested(ctx context.Context, c store.Conn, e *Engine
 }
 
 // SetOwn replaces the list of an object that has it as an attribute of its own, for the Save of its resource: that of the relation's Set, which is
-// no operation. Who may is decided, and told, with the change of the object.
+// no operation. It takes no access beside that of the object's change, which the audit tells. It refuses a caller who is denied to read an object
+// that comes or goes.
 func (n RelationOf[L, R]) SetOwn(ctx context.Context, c store.Conn, e *Engine, change *declaration.Change[L], items []any) error {
-	if len(items) == 0 && declaration.IsNull(change.Old) {
-		return nil
-	}
-	return (&diff{request: change.Request, tenant: change.Tenant, near: n.on(e).Left, object: change.New, own: true}).replaceList(ctx, c, items)
+	d := &diff{request: change.Request, tenant: change.Tenant, near: n.on(e).Left, object: change.New, nested: true, own: true}
+	return d.replaceList(ctx, c, items)
 }
 
 // setNested replaces the list of an object, if the caller may do that by the list's own operation.

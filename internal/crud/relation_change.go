@@ -37,7 +37,7 @@ type diff struct {
 
 	// nested says that the request contains the change, and is not about it. The caller has read what it ends as a part of the object.
 	nested bool
-	// own says that the change of the object, whose own attribute the list is, is checked and told as one.
+	// own says that the list is an attribute of the object itself, whose own change is told.
 	own bool
 	// unchecked says that the object is to be deleted: MayEnd is not asked.
 	unchecked bool
@@ -263,7 +263,7 @@ func (d *diff) apply(ctx context.Context, c store.Conn) error {
 // mayDo refuses a caller who is denied an operation that would do a part of the change alone. For a change that is nested the caller must
 // also hold the access of one, for what changes of a link as for the link.
 func (d *diff) mayDo() error {
-	if d.own || !d.nested && !rights.HasDenials(d.request) {
+	if !d.nested && !rights.HasDenials(d.request) {
 		return nil
 	}
 	parts := slices.Concat(d.ended, d.added)

@@ -12,10 +12,10 @@ import (
 func (x *trial) lists() {
 	for _, l := range x.Described.Links {
 		link := &linkTrial{trial: x, l: l, left: x.of(l.Left.Path), right: x.of(l.Right.Path), rules: x.Resources[l.Left.Path].Links[l.Path]}
-		if slices.Contains(l.Only, "set") && l.Left.Entity == x.k {
+		if l.Left.Set != nil && len(l.Only) > 0 && l.Left.Entity == x.k {
 			link.list(l.Left, x, link.right)
 		}
-		if slices.Contains(l.Only, "set_back") && l.Right.Entity == x.k {
+		if l.Right.Set != nil && len(l.Only) > 0 && l.Right.Entity == x.k {
 			link.list(l.Right, x, link.left)
 		}
 	}
