@@ -56,7 +56,7 @@ SPARED   := -vet=off
 
 # Some tests wait for servers, browsers and limits of time: meanwhile those of another package use the core. What they leave behind is collected
 # less often. Linking forty programs takes minutes, a fifth of them for tables of symbols that nobody reads.
-AT_ONCE  := $(shell expr $$(nproc 2>/dev/null || echo 3) + 1)
+AT_ONCE  := $(shell expr $$(nproc 2>/dev/null || echo 3) + 2)
 
 .PHONY: test
 test: ## all tests, on SQLite and on PostgreSQL (test-race: with the race detector)
