@@ -246,7 +246,7 @@ func (s *Service) readableEntries(p *principal.Principal, add func(any) string) 
 // reading is an access needed to read an object, or one of two associated objects.
 type reading struct {
 	before, after string // the access around the object's key
-	side          int    // 0: the object, or the first of the two; 1: the second
+	side          int    // 0: the object, or the first of the two; 1: the second; 2: the users that it is of
 	shown         bool   // that of a list of links, which an object shows too: only a denial of it counts
 }
 
@@ -304,6 +304,12 @@ func needed(of, part string, linked bool, objects, parts map[string]reading) (ne
 	if !associated {
 		if r, ok := parts[of+"/"+part]; ok {
 			needs = append(needs, r)
+		}
+		if r, ok := parts["users/"+of]; ok { // of what users have, as of their calls, nothing is told to who is denied it, or one of them
+			for _, r := range []reading{r, {before: "confd.users.", after: ".read"}, {before: "auth.users.", after: ".read"}} {
+				r.side, r.shown = 2, true
+				needs = append(needs, r)
+			}
 		}
 		return needs
 	}

@@ -4,8 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/asterisk/cdr"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 type auditList struct {
@@ -213,6 +220,53 @@ func TestPicturesInTheAuditHideWhatIsDenied(t *testing.T) {
 		g.Do(t, http.MethodGet, "/api/auth/0.1/audit", reader, "").Want(200)
 		if got := g.Do(t, http.MethodGet, path, reader, "").Want(200); strings.Contains(got.Body, test.marker) || !strings.Contains(got.Body, `"after":{`) {
 			t.Errorf("%s without %s: %s", test.about, test.denied, got.Body)
+		}
+	}
+}
+
+// Who may not know of one of the users of a call learns nothing from the audit of what was recorded of it, also after the call is kept no more.
+func TestAuditOfRecordings(t *testing.T) {
+	pbx := amitest.New(t)
+	for name, value := range map[string]string{
+		"MANAGER": pbx.Address, "USERNAME": amitest.Username, "SECRET": amitest.Secret, "FOLDER": filepath.Join(t.TempDir(), "generated"), "NAME": "",
+		"RECORDINGS": t.TempDir(),
+	} {
+		t.Setenv("RINGFENCE_ASTERISK_"+name, value)
+	}
+	g := loadDefault(t, "")
+	admin := g.Admin(t)
+	ann := g.Do(t, http.MethodPost, "/api/confd/1.1/users", admin, `{"firstname":"Ann"}`).Want(201)
+	at := strconv.FormatInt(time.Now().Add(-time.Minute).Unix(), 10)
+	told := func() error {
+		pbx.Event(cdr.Event, "Ringfence-uniqueid", "17.1", "Ringfence-sequence", "1", "Ringfence-tenant", ann.Text("tenant_uuid"), "Ringfence-user", ann.Text("uuid"),
+			"Ringfence-start", at, "Ringfence-answer", at, "Ringfence-end", at, "Ringfence-billsec", "0", "Ringfence-disposition", "ANSWERED",
+			"Ringfence-direction", "internal", "Ringfence-src", "1001", "Ringfence-dialled", "1002", "Ringfence-recording", "call-20261128-101500-17.1.wav")
+		if n := g.Do(t, http.MethodGet, "/api/call-logd/1.0/cdr", admin, "").List().Total; n != 1 {
+			return fmt.Errorf("there are %d calls", n)
+		}
+		return nil
+	}
+	gatewaytest.Eventually(t, time.Minute, told) // once the gateway listens
+	call := g.Do(t, http.MethodGet, "/api/call-logd/1.0/cdr", admin, "").List().Items[0]
+	recording := call["recordings"].([]any)[0].(map[string]any)["uuid"]
+	g.Do(t, http.MethodDelete, fmt.Sprintf("/api/call-logd/1.0/cdr/%v/recordings/%v/media", call["id"], recording), admin, "").Want(204)
+	for i, test := range []struct {
+		denied string
+		sees   int
+	}{
+		{"confd.groups.read", 1},
+		{fmt.Sprintf("call-logd.cdr.%v.read", call["id"]), 0},
+		{"call-logd.users." + ann.Text("uuid") + ".cdr.read", 0},
+		{"auth.users." + ann.Text("uuid") + ".read", 0},
+		{"confd.users." + ann.Text("uuid") + ".#", 0},
+		{fmt.Sprintf("confd.users.%v.read", ann.JSON("id")), 0},
+	} {
+		_, _, reader := g.Account(t, admin, fmt.Sprint("reader", i), "#", "!"+test.denied)
+		if l := g.auditOf(t, reader, "?resource=cdr/recordings"); l.Filtered != test.sees {
+			t.Errorf("without %s: %v", test.denied, l.Items)
+		}
+		if l := g.auditOf(t, reader, fmt.Sprintf("?about=call-logd/cdr/%v", call["id"])); l.Filtered != test.sees {
+			t.Errorf("about the call, without %s: %v", test.denied, l.Items)
 		}
 	}
 }

@@ -154,9 +154,19 @@ func (s *Service) recording(ctx context.Context, r *rest.Request, mine bool, act
 
 func errNoRecording() error { return apierr.New(apierr.NotFound, "There is no such recording") }
 
-// entry is what the audit says of a recording.
+// entry is what the audit says of a recording, to those who may know of the call and of its users.
 func (f *found) entry() audit.Change {
-	return audit.Change{Tenant: f.TenantUUID, Resource: "cdr/recordings", Object: fmt.Sprintf("%d/%s", f.CallID, f.UUID), Title: f.Filename}
+	var users []string
+	for _, user := range []*string{f.Source, f.Destination} {
+		if user != nil {
+			users = append(users, *user)
+		}
+	}
+	call := strconv.FormatInt(f.CallID, 10)
+	return audit.Change{
+		Tenant: f.TenantUUID, Resource: "cdr/recordings", Object: call + "/" + f.UUID, Title: f.Filename,
+		Keys: [][]string{{call}, {f.UUID}, users}, Sides: []string{"cdr", "recordings", "users"},
+	}
 }
 
 // hear answers with the sound. The entry in the audit comes first: if the connection, or this process, ends between the two, it tells of somebody who
