@@ -85,6 +85,7 @@ func startBrowser(ctx context.Context, t *testing.T, programs []string, more ...
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.Flag("js-flags", "--single-threaded"),                                      // its helpers take a sixth of the processors' time
 		chromedp.WindowSize(1280, 900), chromedp.Flag("force-prefers-reduced-motion", true)) // a click misses what still scrolls
 	allocator, end := chromedp.NewExecAllocator(ctx, append(options, more...)...)
 	page, _ := chromedp.NewContext(allocator) // ended with the browser
