@@ -54,7 +54,7 @@ WATCHING := CGO_ENABLED=1 GORACE=atexit_sleep_ms=0
 # The linter has vetted them.
 SPARED   := -vet=off
 
-# Some tests wait for servers, browsers and limits of time: meanwhile those of another package use the core. What they leave behind is collected
+# Some tests wait for servers, browsers and limits of time: meanwhile those of other packages use the core. What they leave behind is collected
 # less often. Linking forty programs takes minutes, a fifth of them for tables of symbols that nobody reads.
 AT_ONCE  := $(shell expr $$(nproc 2>/dev/null || echo 3) + 2)
 

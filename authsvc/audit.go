@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -246,9 +247,12 @@ func (s *Service) readableEntries(p *principal.Principal, add func(any) string) 
 // reading is an access needed to read an object, or one of two associated objects.
 type reading struct {
 	before, after string // the access around the object's key
-	side          int    // 0: the object, or the first of the two; 1: the second; 2: the users that it is of
+	side          int    // 0: the object, or the first of the two; 1: the second; ofUsers
 	shown         bool   // that of a list of links, which an object shows too: only a denial of it counts
 }
+
+// ofUsers is the side of the users that an object is of, where an entry names them.
+const ofUsers = 2
 
 // readings returns, by the audit's names of resources, the accesses needed to read an object of each. They come from the
 // service's operations: for users, GET /users/{id}; for users/policies, GET /users/{id} and GET /policies/{id}, and no denial of the lists
@@ -307,7 +311,7 @@ func needed(of, part string, linked bool, objects, parts map[string]reading) (ne
 		}
 		if r, ok := parts["users/"+of]; ok { // of what users have, as of their calls, nothing is told to who is denied it, or one of them
 			for _, r := range []reading{r, {before: "confd.users.", after: ".read"}, {before: "auth.users.", after: ".read"}} {
-				r.side, r.shown = 2, true
+				r.side, r.shown = ofUsers, true
 				needs = append(needs, r)
 			}
 		}
@@ -364,7 +368,11 @@ func (v *viewer) all(needs []reading) string {
 	for _, r := range needs {
 		denied, all := v.DeniedWords(r.before, r.after)
 		if all || len(denied) > maxNamed {
-			conditions = append(conditions, nothing)
+			if r.side == ofUsers { // what is of no user stays
+				conditions = append(conditions, "names NOT LIKE '% "+strconv.Itoa(ofUsers)+":%'")
+			} else {
+				conditions = append(conditions, nothing)
+			}
 			continue
 		}
 		if len(denied) > 0 {
