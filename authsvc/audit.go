@@ -82,8 +82,7 @@ const aboutDoc = "Only entries about one object, by any of its keys: `confd/user
 
 // aboutObject matches the entries of an object, and those of the groups of a user.
 const aboutObject = `id IN (
-	SELECT id FROM {+audit} a WHERE %[2]s
-		AND about LIKE '%% ' || replace(replace(replace(CAST(%[1]s AS text), '\', '\\'), '%%', '\%%'), '_', '\_') || ' %%' ESCAPE '\'
+	SELECT id FROM {+audit} a WHERE %[2]s AND has_line(about, CAST(%[1]s AS text))
 	UNION SELECT id FROM {+audit} a WHERE service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
 		SELECT CAST(m.group_uuid AS text) FROM {auth_group_user} m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = CAST(%[1]s AS text)))`
 
@@ -178,8 +177,8 @@ func (s *Service) Audits(other *rest.Service) {
 	s.audited = append(s.audited, audited{other.Name, readings(other), summaries, other.Picture})
 }
 
-// saidEntries returns the condition for the entries of operations whose summaries have these words, in this order, and for those of
-// actors whose names have them: people read an action by its summary, and an actor by name. The names are those that loadActors shows.
+// saidEntries returns the condition for the entries of operations whose summaries or ids have these words, in this order, for those of
+// such resources, of the object whose key is the one word, and of actors whose names have the words. The names are those that loadActors shows.
 func (s *Service) saidEntries(ctx context.Context, words []string, add func(any) string) string {
 	var conditions []string
 	if reader := principal.FromContext(ctx); reader != nil && reader.Affiliation != nil && len(words) > 0 && reader.Covers("auth.users.*.read") {
@@ -187,15 +186,23 @@ func (s *Service) saidEntries(ctx context.Context, words []string, add func(any)
 			` AND fold(coalesce(u.username,
 				(SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main AND e.confirmed))) LIKE `+add(store.Containing(words...))+` ESCAPE '\'`))
 	}
+	if len(words) == 1 {
+		conditions = append(conditions, "object = "+add(words[0]))
+	}
 	for _, a := range s.audited {
-		var actions []string
+		of := map[string][]string{}
 		for _, id := range slices.Sorted(maps.Keys(a.summaries)) {
-			if inOrder(a.summaries[id], words) {
-				actions = append(actions, add(id))
+			if inOrder(a.summaries[id], words) || inOrder(id, words) {
+				of["action"] = append(of["action"], add(id))
 			}
 		}
-		if len(actions) > 0 {
-			conditions = append(conditions, "(service = "+add(a.service)+" AND action IN ("+strings.Join(actions, ", ")+"))")
+		for _, resource := range slices.Sorted(maps.Keys(a.readings)) {
+			if inOrder(resource, words) {
+				of["resource"] = append(of["resource"], add(resource))
+			}
+		}
+		for _, column := range slices.Sorted(maps.Keys(of)) {
+			conditions = append(conditions, "(service = "+add(a.service)+" AND "+column+" IN ("+strings.Join(of[column], ", ")+"))")
 		}
 	}
 	return strings.Join(conditions, " OR ")

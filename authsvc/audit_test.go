@@ -101,6 +101,10 @@ func TestAuditIsSearchedInWords(t *testing.T) {
 			"associate_user":      {"associate_user_policy"},
 			"create a policy":     {"create_policy"},
 			"update a us%":        nil,
+			policy:                {"create_policy"},
+			policy[:35]:           nil,
+			"users/poli":          {"associate_user_policy"},
+			"ann":                 {"create_user", "associate_user_policy", "update_user"},
 		} {
 			l := s.do("GET", "/audit?search="+url.QueryEscape(search), admin, "").List()
 			var got []string

@@ -66,8 +66,7 @@ func write(ctx context.Context, tx store.Conn, who []any, c Change) error {
 	if err != nil {
 		return err
 	}
-	service, action := fmt.Sprint(who[3]), fmt.Sprint(who[4])
-	row := slices.Concat([]any{c.Tenant}, who, []any{c.Resource, c.Object, c.names(), before, after, c.said(action), c.about(service)})
+	row := slices.Concat([]any{c.Tenant}, who, []any{c.Resource, c.Object, c.names(), before, after, c.said(), c.about(fmt.Sprint(who[3]))})
 	if batch, ok := ctx.Value(batchKey{}).(*Batch); ok {
 		return batch.add(ctx, tx, row)
 	}
@@ -85,7 +84,7 @@ func (c Change) keys() [][]string {
 	return keys
 }
 
-// about returns all objects that the change is about, each between blanks, as Name does: " confd/users/17 ".
+// about returns all objects that the change is about, as lines: confd/users/17.
 func (c Change) about(service string) string {
 	sides := c.Sides
 	if sides == nil {
@@ -100,11 +99,11 @@ func (c Change) about(service string) string {
 			}
 		}
 	}
-	var b strings.Builder
-	for _, object := range also {
-		b.WriteString(" " + service + "/" + object + " ")
+	objects := make([]string, len(also))
+	for i, object := range also {
+		objects[i] = service + "/" + object
 	}
-	return strings.ReplaceAll(b.String(), "  ", " ")
+	return strings.Join(objects, "\n")
 }
 
 // titles are the attributes by which people know an object.
@@ -128,8 +127,8 @@ func Called(attributes map[string]any) string {
 // longestTitle bounds what is searched of a title, in characters.
 const longestTitle = 200
 
-// said returns the folded text in which a search looks: what people call the object, before the change too, the operation, the resource and the key.
-func (c Change) said(action string) string {
+// said returns the folded text in which a search looks: what people call the object, before the change too.
+func (c Change) said() string {
 	title := c.Title
 	if title == "" {
 		before, _ := c.Before.(map[string]any)
@@ -141,7 +140,7 @@ func (c Change) said(action string) string {
 	if runes := []rune(title); len(runes) > longestTitle {
 		title = string(runes[:longestTitle])
 	}
-	return store.Fold(strings.TrimSpace(title + " " + action + " " + c.Resource + " " + c.Object))
+	return store.Fold(title)
 }
 
 func (c Change) names() string {

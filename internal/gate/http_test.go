@@ -229,7 +229,7 @@ func TestRequestID(t *testing.T) {
 		if len(got) != 1 || !slices.Equal(r.Header["X-Request-Id"], got) || (tt.kept && got[0] != tt.sent[0]) {
 			t.Fatalf("%q: the answer has %q, the request %q", tt.sent, got, r.Header["X-Request-Id"])
 		}
-		if !tt.kept && (len(got[0]) != 36 || got[0][14] != '4' || !strings.ContainsRune("89ab", rune(got[0][19])) || seen[got[0]]) {
+		if !tt.kept && (len(got[0]) != 36 || got[0][14] != '7' || !strings.ContainsRune("89ab", rune(got[0][19])) || seen[got[0]]) {
 			t.Errorf("%q: %q is not a new UUID", tt.sent, got[0])
 		}
 		seen[got[0]] = true

@@ -26,6 +26,11 @@ CREATE FUNCTION now_utc() RETURNS timestamptz
 	LANGUAGE sql STABLE PARALLEL SAFE
 AS 'SELECT statement_timestamp()';
 
+-- has_line tells whether a line is one of a text, none of which is empty. An index of string_to_array(text, E'\n') serves it.
+CREATE FUNCTION has_line(lines text, line text) RETURNS boolean
+	LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$SELECT string_to_array(lines, E'\n') @> ARRAY[line]$$;
+
 -- index_search makes an index of trigrams on a table's search_text, so that a search reads only the rows that it finds. It needs
 -- the extension pg_trgm. Without pg_trgm, or without the right to create it, a search reads all rows of the tenant.
 CREATE FUNCTION index_search(of text) RETURNS void

@@ -14,13 +14,13 @@ CREATE TABLE audit (
     names        @text NOT NULL DEFAULT '', -- every key of the object, and of a second one: " 0:17 0:1b4e28ba-... ", " 0:17 1:5 "
     before       @text,          -- JSON, without secrets
     after        @text,
-    said         @text NOT NULL DEFAULT '', -- what a search looks in, folded: what people call the object, the operation, the resource and the key
-    about        @text NOT NULL DEFAULT ''  -- every object that the change is about: " confd/groups/5 confd/users/17 "
+    said         @text NOT NULL DEFAULT '', -- what people call the object, folded
+    about        @text NOT NULL DEFAULT ''  -- every object that the change is about, as lines: confd/users/17
 );
 CREATE INDEX audit_tenant ON audit (tenant_uuid, id);
-CREATE INDEX audit_object ON audit (resource, object, id);
+CREATE INDEX audit_resource ON audit (resource, id);
 CREATE INDEX audit_actor ON audit (actor_uuid, id);
-CREATE INDEX audit_key ON audit (object, id);
+CREATE INDEX audit_object ON audit (object, id);
 CREATE INDEX audit_at ON audit (at, id);
 CREATE INDEX audit_action ON audit (action, id);
 CREATE INDEX audit_request ON audit (request_id, id);

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"database/sql/driver"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"modernc.org/sqlite"
@@ -27,6 +29,15 @@ func init() {
 		})
 	sqlite.MustRegisterDeterministicScalarFunction("as_uuid", 1,
 		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) { return args[0], nil })
+	sqlite.MustRegisterDeterministicScalarFunction("has_line", 2,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			lines, texts := args[0].(string)
+			line, text := args[1].(string)
+			if !texts || !text {
+				return nil, fmt.Errorf("has_line takes texts, not %T and %T", args[0], args[1])
+			}
+			return line != "" && slices.Contains(strings.Split(lines, "\n"), line), nil
+		})
 	sqlite.MustRegisterScalarFunction("now_utc", 0,
 		func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 			return utc(time.Now()).Format(timeText), nil

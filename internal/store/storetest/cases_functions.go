@@ -44,6 +44,29 @@ func manyRows(t *testing.T, db store.DB) {
 	}
 }
 
+func hasLine(t *testing.T, db store.DB) {
+	for _, tt := range []struct {
+		lines, line string
+		has         bool
+	}{
+		{"confd/users/1\nconfd/users/17", "confd/users/17", true},
+		{"confd/users/1\nconfd/users/17", "confd/users/1", true},
+		{"confd/users/17", "confd/users/1", false},
+		{"confd/users/17", "Confd/users/17", false},
+		{"a b\n%\té", "a b", true},
+		{"a b\n%\té", "a", false},
+		{"a b\n%\té", "%\té", true},
+		{"a b\n%\té", "%", false},
+		{"a", "", false},
+		{"", "", false},
+		{"", "a", false},
+	} {
+		if got := get[bool](t, db, "SELECT has_line($1, $2)", tt.lines, tt.line); got != tt.has {
+			t.Errorf("has_line(%q, %q): %t", tt.lines, tt.line, got)
+		}
+	}
+}
+
 func fold(t *testing.T, db store.DB) {
 	for in, want := range map[string]string{
 		"": "", "Bob": "bob", "É": "e", "e\u0301": "e", "ß": "ss", "Straße": "strasse", "STRASSE": "strasse", "ẞ": "ss", "İstanbul": "istanbul", "ı": "i",

@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) store.DB) {
 		{"now_utc is the clock", nowUTC},
 		{"a JSON list is many rows", manyRows},
 		{"fold", fold},
+		{"has_line", hasLine},
 		{"an index on fold", foldIndex},
 		{"InTx commits", commit},
 		{"InTx rolls back on an error", rollback},
