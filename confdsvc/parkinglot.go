@@ -174,10 +174,10 @@ func isUntaken(ctx context.Context, c store.Conn, x *Extension) error {
 			return err
 		}
 	}
-	// One statement for all: what is no lot has no id, and a service has its code before its name.
+	// One statement for all: what is no lot has no id, and a service has its code before its name. Of services it reads those that may refuse the number.
 	lots, err := store.Select[*ParkingLot](ctx, c, `SELECT 0 AS id, f.exten AS slots_start, f.feature AS slots_end FROM confd_extension_feature f
-		JOIN confd_context t ON t.name = $1 AND t.type = 'internal' WHERE f.enabled UNION ALL SELECT 0, n.number, ''`+emergencies+` AND n.number = $2
-		UNION ALL `+inContext, x.Context, x.Exten)
+		JOIN confd_context t ON t.name = $1 AND t.type = 'internal' WHERE f.enabled AND (f.exten = $2 OR substr(f.exten, 1, 2) = '_' || substr($2, 1, 1))
+		UNION ALL SELECT 0, n.number, ''`+emergencies+` AND n.number = $2 UNION ALL `+inContext, x.Context, x.Exten)
 	for _, lot := range lots {
 		switch {
 		case lot.ID == 0 && lot.SlotsEnd == "":

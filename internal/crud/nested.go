@@ -2,7 +2,6 @@ package crud
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -380,14 +379,5 @@ func (r *nestedReply) MarshalJSON() ([]byte, error) {
 	if err != nil || len(r.nested) == 0 {
 		return text, err
 	}
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, err
-	}
-	for name, value := range r.nested {
-		if all[name], err = rest.Marshal(value); err != nil {
-			return nil, err
-		}
-	}
-	return rest.Marshal(all)
+	return rest.WithAttributes(text, r.nested)
 }

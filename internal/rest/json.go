@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -211,4 +213,41 @@ func foldName(name string) string {
 		}
 		return least
 	}, name)
+}
+
+// WithAttributes returns a JSON object with these attributes too, behind its own, in place of those of the same names.
+func WithAttributes(object []byte, attributes map[string]any) ([]byte, error) {
+	dec, out := jsontext.NewDecoder(bytes.NewBuffer(object)), []byte{'{'}
+	add := func(name string, value []byte, err error) error {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out, _ = jsontext.AppendQuote(out, name)
+		out = append(append(out, ':'), value...)
+		return err
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	for dec.PeekKind() != '}' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := token.String()
+		value, err := dec.ReadValue()
+		if _, replaced := attributes[name]; !replaced {
+			err = add(name, value, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		value, err := Marshal(attributes[name])
+		if err := add(name, value, err); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
 }

@@ -171,3 +171,27 @@ func FuzzParseJSON(f *testing.F) {
 		}
 	})
 }
+
+// Attributes are added, or stand in place of the object's own; what is in them stays as it is.
+func TestWithAttributes(t *testing.T) {
+	for _, tt := range []struct {
+		object     string
+		attributes map[string]any
+		want       string
+	}{
+		{`{}`, nil, `{}`},
+		{`{}`, map[string]any{"b": 1, "a": []string{}}, `{"a":[],"b":1}`},
+		{`{"a":1,"b":{"a":2},"c":null}`, map[string]any{"b": nil, "a\"": "<"}, `{"a":1,"c":null,"a\"":"<","b":null}`},
+		{`{"a\"":"é\n","z":[{"a":1}]}`, map[string]any{"a": true}, `{"a\"":"é\n","z":[{"a":1}],"a":true}`},
+		{`{"a":1}`, map[string]any{"a": 2}, `{"a":2}`},
+	} {
+		if got, err := rest.WithAttributes([]byte(tt.object), tt.attributes); err != nil || string(got) != tt.want {
+			t.Errorf("%s: %v\n%s, want\n%s", tt.object, err, got, tt.want)
+		}
+	}
+	for _, wrong := range []string{``, `{"a":1`, `{"a"}`} {
+		if got, err := rest.WithAttributes([]byte(wrong), map[string]any{"b": 1}); err == nil {
+			t.Errorf("%s: %s", wrong, got)
+		}
+	}
+}
