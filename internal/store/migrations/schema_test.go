@@ -189,7 +189,7 @@ var (
 func plain(expression string) string {
 	e := cast.ReplaceAllString(strings.ToLower(expression), "$1")
 	e = anyOf.ReplaceAllString(e, "in ($1)")
-	e = strings.NewReplacer(` collate "c"`, "", "char(", "chr(").Replace(e)
+	e = strings.NewReplacer(` collate "c"`, "", "char(", "chr(", "stored_fold(", "fold(").Replace(e)
 	return spaces.ReplaceAllString(e, "")
 }
 

@@ -80,7 +80,7 @@ func searched(columns, engine string) string {
 	}
 	between := pick(engine, " || chr(1) || ", " || char(1) || ")
 	return pick(engine, types["text"].postgres, types["text"].sqlite) +
-		" GENERATED ALWAYS AS (fold(" + strings.Join(parts, between) + ")) STORED"
+		" GENERATED ALWAYS AS (" + pick(engine, "stored_fold", "fold") + "(" + strings.Join(parts, between) + ")) STORED"
 }
 
 // trigrams returns the statements of @search_index on SQLite: an index of trigrams, triggers that keep it, and what is there already.
